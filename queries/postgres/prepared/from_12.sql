@@ -1,0 +1,9 @@
+-- prepared: prepared transactions, raw: names of owners and databases are in roles and databases
+SELECT p.transaction::pg_catalog.text AS xid,
+       pg_catalog.age(p.transaction) AS xid_age,
+       p.gid,
+       p.prepared,
+       p.ownerid,
+       p.dbid
+FROM pg_catalog.pg_prepared_xact() p
+ORDER BY p.prepared

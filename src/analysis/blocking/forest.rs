@@ -1,0 +1,525 @@
+//! The graph → roots with their counts, edges, cycles, and trees short enough for a screen.
+
+use super::graph::{Graph, Holder, Link, Node};
+use super::{Blockers, Edge, EdgeLock, Root, RootKind, Source, remedy};
+use crate::analysis::Lookup;
+use crate::model::{BackendType, Millis, Pid, PreparedXact, SessionState};
+
+/// Up to so many edges the list is complete.
+const MOST_EDGES: usize = 10_000;
+/// What a screen takes.
+const MOST_TREES: usize = 10;
+const MOST_CHILDREN: usize = 4;
+const MOST_DEPTH: usize = 5;
+const MOST_LINES: usize = 14;
+
+/// A root's tree, cut to a screen.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    pub lines: Vec<TreeLine>,
+}
+
+/// One line below a root.
+#[derive(Clone, Debug)]
+pub enum TreeLine {
+    Waiter(Box<TreeWaiter>),
+    /// So many more wait for the one above, with all that wait for them.
+    More {
+        depth: usize,
+        count: usize,
+        longest_wait_ms: Option<Millis>,
+    },
+}
+
+/// A session that waits, under the one it waits for.
+#[derive(Clone, Debug)]
+pub struct TreeWaiter {
+    pub depth: usize,
+    pub pid: Pid,
+    pub user: Option<String>,
+    pub application_name: Option<String>,
+    pub state: Option<SessionState>,
+    pub soft: bool,
+    /// `ShareLock on transaction 742`
+    pub wanted: String,
+    pub wait_ms: Option<Millis>,
+    pub query: Option<String>,
+    pub query_truncated: bool,
+}
+
+/// One root while it is worked on.
+struct Found {
+    nodes: Vec<Node>,
+    kind: RootKind,
+    direct: Vec<Link>,
+    reached: Vec<bool>,
+    total: usize,
+}
+
+pub fn build(lookup: &Lookup<'_>) -> Blockers {
+    let graph = Graph::new(lookup);
+    let now = lookup.snapshot.taken_at;
+    let blocked: Vec<bool> = (0..graph.nodes.len())
+        .map(|node| graph.is_blocked(node))
+        .collect();
+    let cycles = cycles(&graph);
+    let mut found = roots(&graph, &blocked, &cycles, lookup);
+    let mut under = vec![0_usize; graph.nodes.len()];
+    for root in &found {
+        for (node, count) in under.iter_mut().enumerate() {
+            *count += usize::from(root.reached[node]);
+        }
+    }
+    let freed = |root: &Found| {
+        (0..under.len())
+            .filter(|node| root.reached[*node] && under[*node] == 1)
+            .count()
+    };
+    // Most freed first; among equals the older transaction, which a stable order keeps the same live and replayed.
+    found.sort_by_cached_key(|root| {
+        let since = root
+            .nodes
+            .first()
+            .and_then(|node| since(lookup, &graph.nodes[*node]));
+        (
+            std::cmp::Reverse((freed(root), root.total)),
+            since.is_none(),
+            since,
+            root.nodes.clone(),
+        )
+    });
+    let described = found
+        .iter()
+        .map(|root| describe(&graph, lookup, root, freed(root)))
+        .collect();
+    let trees = found
+        .iter()
+        .take(MOST_TREES)
+        .map(|root| tree(&graph, lookup, root))
+        .collect();
+    let (edges, edges_total) = edges(&graph, lookup);
+    let longest = (0..graph.waits.len())
+        .filter(|wait| blocked[graph.waits[*wait].node])
+        .filter_map(|wait| graph.wait_age(wait, now))
+        .max();
+    Blockers {
+        roots: described,
+        edges_truncated: edges.len() < edges_total,
+        edges,
+        edges_total,
+        cycles: cycles.iter().map(|nodes| pids(&graph, nodes)).collect(),
+        blocked: blocked.iter().filter(|blocked| **blocked).count(),
+        longest_wait_ms: longest,
+        trees,
+    }
+}
+
+fn since(lookup: &Lookup<'_>, holder: &Holder) -> Option<crate::model::Timestamp> {
+    match holder {
+        Holder::Session(pid) => lookup.session(*pid).and_then(|s| s.xact_start),
+        Holder::Prepared(_) => prepared(lookup, holder).map(|p| p.prepared),
+    }
+}
+
+fn prepared<'a>(lookup: &Lookup<'a>, holder: &Holder) -> Option<&'a PreparedXact> {
+    let Holder::Prepared(Some(xid)) = holder else {
+        return None;
+    };
+    lookup
+        .snapshot
+        .prepared
+        .rows()
+        .iter()
+        .find(|p| p.xid == *xid)
+}
+
+fn pids(graph: &Graph<'_>, nodes: &[Node]) -> Vec<Pid> {
+    let mut pids: Vec<Pid> = nodes
+        .iter()
+        .filter_map(|node| match graph.nodes[*node] {
+            Holder::Session(pid) => Some(pid),
+            Holder::Prepared(_) => None,
+        })
+        .collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// Those that block and aren't blocked, and each cycle as one.
+fn roots(
+    graph: &Graph<'_>,
+    blocked: &[bool],
+    cycles: &[Vec<Node>],
+    lookup: &Lookup<'_>,
+) -> Vec<Found> {
+    let mut blocks = vec![false; graph.nodes.len()];
+    for wait in 0..graph.waits.len() {
+        for link in graph.blockers_of_wait(wait) {
+            blocks[link.blocker] = true;
+        }
+    }
+    let free = (0..graph.nodes.len())
+        .filter(|node| blocks[*node] && !blocked[*node])
+        .map(|node| {
+            let kind = match &graph.nodes[node] {
+                Holder::Prepared(_) => RootKind::Prepared,
+                Holder::Session(pid) => {
+                    match lookup.session(*pid).and_then(|s| s.backend_type.as_ref()) {
+                        Some(BackendType::Startup) => RootKind::Startup,
+                        _ => RootKind::Session,
+                    }
+                }
+            };
+            (vec![node], kind)
+        });
+    let turning = cycles.iter().map(|nodes| (nodes.clone(), RootKind::Cycle));
+    free.chain(turning)
+        .map(|(nodes, kind)| reach(graph, nodes, kind))
+        .collect()
+}
+
+/// Everyone who waits for one of these, directly or through others.
+fn reach(graph: &Graph<'_>, nodes: Vec<Node>, kind: RootKind) -> Found {
+    let mut walk = graph.walk();
+    let mut direct = Vec::new();
+    let mut next = nodes.clone();
+    if kind == RootKind::Cycle {
+        // Its members wait for each other: they count, and aren't found again behind one another.
+        for node in &nodes {
+            walk.reached[*node] = true;
+        }
+    }
+    for node in &nodes {
+        direct.extend(walk.step(*node));
+    }
+    next.extend(direct.iter().map(|link| graph.waits[link.wait].node));
+    let mut at = nodes.len();
+    while at < next.len() {
+        let node = next[at];
+        next.extend(
+            walk.step(node)
+                .iter()
+                .map(|link| graph.waits[link.wait].node),
+        );
+        at += 1;
+    }
+    let total = walk.reached.iter().filter(|reached| **reached).count();
+    Found {
+        nodes,
+        kind,
+        direct,
+        reached: walk.reached,
+        total,
+    }
+}
+
+fn describe(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found, freed: usize) -> Root {
+    let now = lookup.snapshot.taken_at;
+    let node = root.nodes[0];
+    let holder = &graph.nodes[node];
+    let prepared = prepared(lookup, holder);
+    let session = match (holder, root.kind) {
+        (Holder::Session(pid), RootKind::Session | RootKind::Startup) => lookup.session(*pid),
+        _ => None,
+    };
+    let pid = match (holder, root.kind) {
+        (Holder::Session(pid), RootKind::Session | RootKind::Startup) => Some(*pid),
+        _ => None,
+    };
+    let longest = (0..graph.waits.len())
+        .filter(|wait| root.reached[graph.waits[*wait].node])
+        .filter_map(|wait| graph.wait_age(wait, now))
+        .max();
+    let blocked = remedy::Blocked {
+        direct: &root.direct,
+        total: root.total,
+    };
+    let remedy = match root.kind {
+        RootKind::Prepared => remedy::prepared(lookup, prepared),
+        RootKind::Cycle => remedy::cycle(lookup, &pids(graph, &root.nodes)),
+        RootKind::Startup => remedy::startup(),
+        RootKind::Session => remedy::session(graph, lookup, pid, &blocked),
+    };
+    Root {
+        pid,
+        backend_start: session.and_then(|s| s.id.backend_start),
+        backend_type: session.and_then(|s| s.backend_type.clone()),
+        xact_start: session
+            .and_then(|s| s.xact_start)
+            .or(prepared.map(|p| p.prepared)),
+        database: session
+            .and_then(|s| s.database.clone())
+            .or_else(|| prepared.and_then(|p| p.database.clone())),
+        client_addr: session.and_then(|s| s.client.addr.clone()),
+        wait_event: session
+            .and_then(|s| s.wait.as_ref())
+            .map(|w| format!("{}/{}", w.class, w.event)),
+        gid: prepared.map(|p| p.gid.clone()),
+        kind: root.kind,
+        state: session.and_then(|s| s.state.clone()),
+        user: session
+            .and_then(|s| s.user.clone())
+            .or_else(|| prepared.and_then(|p| p.owner.clone())),
+        application_name: session.and_then(|s| s.application_name.clone()),
+        xact_age_ms: session
+            .and_then(|s| s.xact_age(now))
+            .or(prepared.map(|p| p.prepared.age_at(now))),
+        state_age_ms: session.and_then(|s| s.state_age(now)),
+        query: session.and_then(|s| s.query.clone()),
+        query_truncated: session.is_some_and(|s| s.query_truncated),
+        hidden: session.is_some_and(|s| s.hidden),
+        blocked_direct: match root.kind {
+            RootKind::Cycle => root.nodes.len() + root.direct.len(),
+            _ => root.direct.len(),
+        },
+        blocked_total: root.total,
+        freed,
+        longest_wait_ms: longest,
+        remedy,
+    }
+}
+
+fn edges(graph: &Graph<'_>, lookup: &Lookup<'_>) -> (Vec<Edge>, usize) {
+    let now = lookup.snapshot.taken_at;
+    let mut last_seen = vec![usize::MAX; graph.nodes.len()];
+    let mut total = 0;
+    for wait in 0..graph.waits.len() {
+        for link in graph.blockers_of_wait(wait) {
+            total += usize::from(std::mem::replace(&mut last_seen[link.blocker], wait) != wait);
+        }
+    }
+    let mut edges = Vec::new();
+    for wait in 0..graph.waits.len() {
+        let mut links: Vec<Link> = graph.blockers_of_wait(wait).collect();
+        if total > MOST_EDGES {
+            nearest(&mut links);
+        }
+        let waiting = &graph.waits[wait];
+        let Holder::Session(waiter) = graph.nodes[waiting.node] else {
+            continue;
+        };
+        let tag = graph.tag(wait);
+        edges.extend(links.into_iter().map(|link| {
+            Edge {
+                waiter,
+                blocker: match graph.nodes[link.blocker] {
+                    Holder::Session(pid) => Some(pid),
+                    Holder::Prepared(_) => None,
+                },
+                gid: prepared(lookup, &graph.nodes[link.blocker]).map(|p| p.gid.clone()),
+                soft: link.soft,
+                source: if link.derived {
+                    Source::Derived
+                } else {
+                    Source::Server
+                },
+                lock: Some(EdgeLock {
+                    locktype: tag.locktype().to_owned(),
+                    mode: waiting.mode.clone(),
+                    relation: tag
+                        .relation()
+                        .map(|(database, relation)| lookup.relation(database, relation)),
+                    database: tag.database(),
+                }),
+                wait_ms: graph.wait_age(wait, now),
+            }
+        }));
+    }
+    edges.sort_by_key(|edge| (edge.waiter, edge.blocker, edge.gid.clone()));
+    edges.dedup_by_key(|edge| (edge.waiter, edge.blocker, edge.gid.clone()));
+    let total = if total > MOST_EDGES {
+        total
+    } else {
+        edges.len()
+    };
+    (edges, total)
+}
+
+/// The first that holds the lock and the last one ahead in the queue.
+fn nearest(links: &mut Vec<Link>) {
+    let holder = links.iter().find(|link| !link.soft).copied();
+    let ahead = links.iter().rfind(|link| link.soft).copied();
+    links.clear();
+    links.extend(holder.into_iter().chain(ahead));
+}
+
+/// Strongly connected components of more than one node: until `deadlock_timeout` fires, nobody in them moves.
+///
+/// Tarjan's algorithm without recursion: a queue may be thousands deep.
+fn cycles(graph: &Graph<'_>) -> Vec<Vec<Node>> {
+    const NEW: usize = usize::MAX;
+    let count = graph.nodes.len();
+    let (mut index, mut low, mut on_stack) =
+        (vec![NEW; count], vec![NEW; count], vec![false; count]);
+    let (mut stack, mut found, mut next) = (Vec::new(), Vec::new(), 0);
+    for start in 0..count {
+        if index[start] != NEW {
+            continue;
+        }
+        let mut frames = vec![(start, graph.blockers_of(start))];
+        index[start] = next;
+        low[start] = next;
+        next += 1;
+        stack.push(start);
+        on_stack[start] = true;
+        while let Some((node, blockers)) = frames.last_mut() {
+            let node = *node;
+            if let Some(link) = blockers.next() {
+                let to = link.blocker;
+                if index[to] == NEW {
+                    index[to] = next;
+                    low[to] = next;
+                    next += 1;
+                    stack.push(to);
+                    on_stack[to] = true;
+                    frames.push((to, graph.blockers_of(to)));
+                } else if on_stack[to] {
+                    low[node] = low[node].min(index[to]);
+                }
+                continue;
+            }
+            frames.pop();
+            if let Some((parent, _)) = frames.last() {
+                low[*parent] = low[*parent].min(low[node]);
+            }
+            if low[node] == index[node] {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member] = false;
+                    component.push(member);
+                    if member == node {
+                        break;
+                    }
+                }
+                if component.len() > 1 {
+                    component.sort_unstable();
+                    found.push(component);
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The root's waiters, nearest first, cut in depth, in breadth and in length; what is cut is counted.
+fn tree(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found) -> Tree {
+    let mut walk = graph.walk();
+    let mut lines = Vec::new();
+    let mut grow = Grow {
+        graph,
+        lookup,
+        walk: &mut walk,
+        lines: &mut lines,
+    };
+    if root.kind == RootKind::Cycle {
+        for node in &root.nodes {
+            grow.walk.reached[*node] = true;
+        }
+        for node in root.nodes.iter().take(MOST_CHILDREN) {
+            let Some(link) = graph
+                .blockers_of(*node)
+                .find(|link| root.nodes.contains(&link.blocker))
+            else {
+                continue;
+            };
+            grow.waiter(&link, 0);
+            grow.children(*node, 1);
+        }
+        if root.nodes.len() > MOST_CHILDREN {
+            let count = root.nodes.len() - MOST_CHILDREN;
+            grow.lines.push(TreeLine::More {
+                depth: 0,
+                count,
+                longest_wait_ms: None,
+            });
+        }
+    } else {
+        grow.children(root.nodes[0], 0);
+    }
+    Tree { lines }
+}
+
+struct Grow<'g, 'a> {
+    graph: &'g Graph<'a>,
+    lookup: &'g Lookup<'a>,
+    walk: &'g mut super::graph::Walk<'g, 'a>,
+    lines: &'g mut Vec<TreeLine>,
+}
+
+impl Grow<'_, '_> {
+    fn children(&mut self, node: Node, depth: usize) {
+        let links = self.walk.step(node);
+        let room = if depth < MOST_DEPTH {
+            MOST_CHILDREN.min(MOST_LINES.saturating_sub(self.lines.len()))
+        } else {
+            0
+        };
+        // One line more says as much as the line that would count it.
+        let shown = if links.len() == room + 1 {
+            links.len()
+        } else {
+            links.len().min(room)
+        };
+        for link in &links[..shown] {
+            self.waiter(link, depth);
+            self.children(self.graph.waits[link.wait].node, depth + 1);
+        }
+        let rest = &links[shown..];
+        if !rest.is_empty() {
+            self.more(rest, depth);
+        }
+    }
+
+    fn more(&mut self, links: &[Link], depth: usize) {
+        let now = self.lookup.snapshot.taken_at;
+        let mut all: Vec<(Node, Option<Millis>)> = links
+            .iter()
+            .map(|l| {
+                (
+                    self.graph.waits[l.wait].node,
+                    self.graph.wait_age(l.wait, now),
+                )
+            })
+            .collect();
+        let mut at = 0;
+        while at < all.len() {
+            let below = self.walk.step(all[at].0);
+            all.extend(below.iter().map(|l| {
+                (
+                    self.graph.waits[l.wait].node,
+                    self.graph.wait_age(l.wait, now),
+                )
+            }));
+            at += 1;
+        }
+        let longest_wait_ms = all.iter().filter_map(|(_, wait)| *wait).max();
+        self.lines.push(TreeLine::More {
+            depth,
+            count: all.len(),
+            longest_wait_ms,
+        });
+    }
+
+    fn waiter(&mut self, link: &Link, depth: usize) {
+        let wait = &self.graph.waits[link.wait];
+        let Holder::Session(pid) = self.graph.nodes[wait.node] else {
+            return;
+        };
+        let session = self.lookup.session(pid);
+        self.lines.push(TreeLine::Waiter(Box::new(TreeWaiter {
+            depth,
+            pid,
+            user: session.and_then(|s| s.user.clone()),
+            application_name: session.and_then(|s| s.application_name.clone()),
+            state: session.and_then(|s| s.state.clone()),
+            soft: link.soft,
+            wanted: self.lookup.wanted(wait.mode, self.graph.tag(link.wait)),
+            wait_ms: self
+                .graph
+                .wait_age(link.wait, self.lookup.snapshot.taken_at),
+            query: session.and_then(|s| s.query.clone()),
+            query_truncated: session.is_some_and(|s| s.query_truncated),
+        })));
+    }
+}

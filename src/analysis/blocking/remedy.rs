@@ -1,0 +1,320 @@
+//! What to do about a root: the one action, the exact command for it, and what is lost by it.
+
+use serde::Serialize;
+
+use super::graph::{Graph, Holder, Link};
+use crate::analysis::coverage::grant;
+use crate::analysis::{Lookup, psql_command};
+use crate::model::{
+    BackendType, LockMode, LockTag, Pid, PreparedXact, Session, SessionState, Timestamp,
+};
+use crate::sql;
+
+/// What kind of thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// `pg_cancel_backend`: ends the statement.
+    Cancel,
+    /// `pg_terminate_backend`: ends the session.
+    Terminate,
+    /// COMMIT PREPARED or ROLLBACK PREPARED, as its coordinator says.
+    ResolvePrepared,
+    Wait,
+    /// First see more: this login may not.
+    Grant,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Remedy {
+    pub action: Action,
+    pub command: Option<String>,
+    /// The other way, where there are two.
+    pub or_command: Option<String>,
+    pub why: String,
+    /// What is lost by it.
+    pub lost: Option<String>,
+    /// What it acts on: for a lock queue the DDL, not the root.
+    pub pid: Option<Pid>,
+    pub backend_start: Option<Timestamp>,
+}
+
+/// How much hangs on a root.
+pub struct Blocked<'r> {
+    pub direct: &'r [Link],
+    pub total: usize,
+}
+
+impl Remedy {
+    fn wait(why: impl Into<String>) -> Self {
+        Self {
+            action: Action::Wait,
+            command: None,
+            or_command: None,
+            why: why.into(),
+            lost: None,
+            pid: None,
+            backend_start: None,
+        }
+    }
+}
+
+/// A prepared transaction: signals do nothing to it; only its coordinator knows how it should end.
+pub fn prepared(lookup: &Lookup<'_>, prepared: Option<&PreparedXact>) -> Remedy {
+    let Some(p) = prepared else {
+        return Remedy::wait(
+            "a prepared transaction that pg_prepared_xacts doesn't show now: it has just ended, or look there by hand",
+        );
+    };
+    let target = &lookup.snapshot.target;
+    let database = lookup
+        .database(p.datid)
+        .unwrap_or_else(|| target.database.clone());
+    let gid = sql::literal(&p.gid);
+    Remedy {
+        action: Action::ResolvePrepared,
+        command: Some(psql_command(
+            &format!("ROLLBACK PREPARED {gid}"),
+            target,
+            &database,
+        )),
+        or_command: Some(psql_command(
+            &format!("COMMIT PREPARED {gid}"),
+            target,
+            &database,
+        )),
+        why: format!(
+            "ask the transaction's coordinator first whether it was to commit; then as {} or a superuser, in database {database}",
+            p.owner.as_deref().unwrap_or("its owner"),
+        ),
+        lost: Some(
+            "rolled back: all its writes; committed: nothing, but its writes become visible".into(),
+        ),
+        pid: None,
+        backend_start: None,
+    }
+}
+
+/// On a standby the locks that replay holds are those of the primary.
+pub fn startup() -> Remedy {
+    Remedy::wait(
+        "replay on this standby holds the lock for a transaction of the primary (DDL, or a prepared transaction): end \
+         that one on the primary",
+    )
+}
+
+/// Nobody in a cycle moves until the server aborts one of them.
+pub fn cycle(lookup: &Lookup<'_>, pids: &[Pid]) -> Remedy {
+    let timeout = lookup
+        .snapshot
+        .server
+        .get()
+        .and_then(|s| s.deadlock_timeout_ms);
+    let within = timeout.map_or_else(
+        || "deadlock_timeout".into(),
+        |ms| format!("deadlock_timeout ({})", crate::model::Millis(ms)),
+    );
+    // The youngest transaction has the least to lose.
+    let youngest = pids
+        .iter()
+        .filter_map(|pid| lookup.session(*pid))
+        .max_by_key(|s| s.xact_start);
+    let Some(session) = youngest.filter(|s| !s.hidden) else {
+        return Remedy::wait(format!("the server aborts one of them within {within}"));
+    };
+    Remedy {
+        why: format!(
+            "a deadlock: the server aborts one of them within {within}; if that is too long, cancel the youngest \
+             transaction, pid {}",
+            session.pid()
+        ),
+        ..signal(lookup, session, Action::Cancel)
+    }
+}
+
+/// A session at the root. Of a lock queue behind a DDL the DDL goes, which frees those who queue behind it.
+pub fn session(
+    graph: &Graph<'_>,
+    lookup: &Lookup<'_>,
+    pid: Option<Pid>,
+    blocked: &Blocked<'_>,
+) -> Remedy {
+    if let Some(remedy) = queued_ddl(graph, lookup, blocked) {
+        return remedy;
+    }
+    let Some(session) = pid.and_then(|pid| lookup.session(pid)) else {
+        return Remedy::wait(
+            "the session isn't in pg_stat_activity: it has just ended, or is still starting",
+        );
+    };
+    if session.hidden {
+        return Remedy {
+            action: Action::Grant,
+            command: Some(grant("pg_read_all_stats", &lookup.snapshot.target.user)),
+            why: "this login may not see what the session does, so no advice is safe".into(),
+            ..Remedy::wait("")
+        };
+    }
+    match (&session.backend_type, &session.state) {
+        (Some(BackendType::AutovacuumWorker), _) => autovacuum(lookup, session),
+        (Some(BackendType::Client), Some(state)) => client(lookup, session, state),
+        (None | Some(BackendType::Client), _) => Remedy::wait("its state isn't known"),
+        (Some(kind), _) => Remedy::wait(format!("a {} is not to be signalled", kind.as_str())),
+    }
+}
+
+fn autovacuum(lookup: &Lookup<'_>, session: &Session) -> Remedy {
+    let wraparound = session
+        .query
+        .as_deref()
+        .is_some_and(|q| q.contains("to prevent wraparound"));
+    if wraparound {
+        return Remedy::wait(
+            "an autovacuum against wraparound doesn't give way and would start again at once: let it finish",
+        );
+    }
+    Remedy {
+        why: "autovacuum gives way by itself after deadlock_timeout; it starts again later".into(),
+        ..signal(lookup, session, Action::Cancel)
+    }
+}
+
+fn client(lookup: &Lookup<'_>, session: &Session, state: &SessionState) -> Remedy {
+    match state {
+        SessionState::Active if session.wait.as_ref().is_some_and(|w| w.event.eq_ignore_ascii_case("SyncRep")) => {
+            Remedy::wait(
+                "it has committed and waits for a synchronous standby; ending the wait leaves the commit unreplicated: \
+                 look at the standby",
+            )
+        }
+        SessionState::Active | SessionState::FastpathFunctionCall => Remedy {
+            why: "a running statement holds the lock: cancel it, the session stays".into(),
+            ..signal(lookup, session, Action::Cancel)
+        },
+        SessionState::IdleInTransaction | SessionState::IdleInTransactionAborted => Remedy {
+            why: "idle in transaction: nothing runs, so a cancel does nothing; only ending the session frees the lock"
+                .into(),
+            ..signal(lookup, session, Action::Terminate)
+        },
+        SessionState::Idle => Remedy {
+            why: "idle and outside a transaction: it holds a session-level lock (advisory), which ends with the session"
+                .into(),
+            ..signal(lookup, session, Action::Terminate)
+        },
+        other => Remedy::wait(format!("state {}: look again", other.as_str())),
+    }
+}
+
+/// The DDL to cancel, where most of those who wait do so only because it stands ahead of them in the queue.
+fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &Blocked<'_>) -> Option<Remedy> {
+    let candidates = blocked.direct.iter().filter(|link| {
+        let wait = &graph.waits[link.wait];
+        !link.soft
+            && matches!(graph.tag(link.wait), LockTag::Relation { .. })
+            && wait.mode.strength() >= LockMode::ShareUpdateExclusive.strength()
+    });
+    let (ddl, behind) = candidates
+        .map(|link| {
+            (
+                graph.waits[link.wait].node,
+                only_behind(graph, graph.waits[link.wait].node),
+            )
+        })
+        .max_by_key(|(_, behind)| *behind)?;
+    if behind == 0 || behind * 2 < blocked.total {
+        return None;
+    }
+    let Holder::Session(pid) = graph.nodes[ddl] else {
+        return None;
+    };
+    let session = lookup.session(pid).filter(|s| !s.hidden)?;
+    Some(Remedy {
+        why: format!(
+            "a lock queue: {behind} of {} wait only because this statement (pid {pid}) stands ahead of them; cancel it \
+             and run it again later with a lock_timeout",
+            blocked.total
+        ),
+        ..signal(lookup, session, Action::Cancel)
+    })
+}
+
+/// How many would go on if this waiter left the queue: those blocked softly by it alone, and who waits behind them.
+fn only_behind(graph: &Graph<'_>, ddl: usize) -> usize {
+    let mut walk = graph.walk();
+    let mut count = 0;
+    let mut next: Vec<usize> = vec![ddl];
+    while let Some(node) = next.pop() {
+        for link in walk.step(node) {
+            let waiter = graph.waits[link.wait].node;
+            let freed = graph
+                .blockers_of(waiter)
+                .all(|l| l.blocker == ddl && l.soft || walk.reached[l.blocker]);
+            if freed {
+                count += 1;
+                next.push(waiter);
+            }
+        }
+    }
+    count
+}
+
+/// The signal for exactly this session in exactly this transaction: whoever has taken its pid since is left alone.
+fn signal(lookup: &Lookup<'_>, session: &Session, action: Action) -> Remedy {
+    let function = if action == Action::Terminate {
+        "pg_terminate_backend"
+    } else {
+        "pg_cancel_backend"
+    };
+    let mut sql = format!(
+        "SELECT {function}(pid) FROM pg_stat_activity WHERE pid = {}",
+        session.pid()
+    );
+    if let Some(start) = session.id.backend_start {
+        sql.push_str(&format!(" AND backend_start = '{start}'"));
+    }
+    match (action, session.query_start, session.xact_start) {
+        (Action::Cancel, Some(start), _) => sql.push_str(&format!(
+            " AND query_start = '{start}' AND state = 'active'"
+        )),
+        (_, _, Some(start)) => sql.push_str(&format!(" AND xact_start = '{start}'")),
+        _ => {}
+    }
+    let target = &lookup.snapshot.target;
+    Remedy {
+        action,
+        command: Some(psql_command(&sql, target, &target.database)),
+        or_command: None,
+        why: String::new(),
+        lost: Some(lost(session, action, lookup.snapshot.taken_at)),
+        pid: Some(session.pid()),
+        backend_start: session.id.backend_start,
+    }
+}
+
+fn lost(session: &Session, action: Action, now: Timestamp) -> String {
+    let what = match (session.xact_age(now), session.backend_xid) {
+        (Some(age), Some(xid)) => {
+            format!("its transaction of {age}, which has written (xid {xid}): rolled back")
+        }
+        (Some(age), None) => format!("its transaction of {age}, which has written nothing"),
+        (None, _) => "no transaction is open".into(),
+    };
+    let mut text = match action {
+        Action::Terminate => format!("{what}; its temporary tables and session locks"),
+        _ => what,
+    };
+    let application = session
+        .application_name
+        .as_deref()
+        .unwrap_or("")
+        .to_lowercase();
+    let query = session.query.as_deref().unwrap_or("").to_lowercase();
+    if application.starts_with("pg_dump") {
+        text.push_str("; the whole dump");
+    } else if query.contains("index") && query.contains("concurrently") {
+        text.push_str("; it leaves an invalid index behind: DROP INDEX it");
+    } else if query.trim_start().starts_with("vacuum") {
+        text.push_str("; the vacuum's work on the present table");
+    }
+    text
+}

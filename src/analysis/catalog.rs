@@ -1,0 +1,202 @@
+//! Each finding once: what it means, its cause pattern, what brings relief, what mends it. `stanch explain` prints it.
+
+use serde::Serialize;
+
+use crate::model::{FindingId, Pattern};
+
+/// The fixed text of a finding.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Entry {
+    pub id: FindingId,
+    /// When it is reported, and how severe it is.
+    pub condition: &'static str,
+    pub pattern: Option<Pattern>,
+    pub meaning: &'static str,
+    /// What stops the bleeding.
+    pub relief: &'static str,
+    /// What keeps it from coming back.
+    pub cure: &'static str,
+}
+
+/// The entry of an id: every id has one.
+pub fn entry(id: FindingId) -> Entry {
+    let make = |condition, pattern, meaning, relief, cure| Entry {
+        id,
+        condition,
+        pattern,
+        meaning,
+        relief,
+        cure,
+    };
+    match id {
+        FindingId::ConnExhausted => make(
+            "critical: no usable slot is free, or a login was refused for want of one (SQLSTATE 53300)",
+            None,
+            "Every connection slot that applications may use is taken. New connections fail, and requests that need one \
+             fail with them. The pattern says why: A pools too large in sum, B leaked connections, C long transactions, \
+             D timeouts that don't fit.",
+            "Free the right sessions: those that hold a slot and do nothing (B), or the one transaction that the others \
+             wait for (C). Pools that are too large are not answered by terminating, they reconnect at once: lower the \
+             number of instances or the pool size, or set ALTER ROLE … CONNECTION LIMIT (A).",
+            "Size pools by the sum over all instances at their peak, at most 80 % of max_connections; put a pooler in \
+             front; keep reserved slots for the person on call.",
+        ),
+        FindingId::ConnNearLimit => make(
+            "warning from 85 %, critical from 92 % of the usable slots",
+            None,
+            "Few slots are left. The next deployment, retry storm or slow query takes them.",
+            "See which group grows (stanch pg connections), and hold back new instances until it is clear why.",
+            "As for conn.exhausted; alert at 85 % for five minutes.",
+        ),
+        FindingId::ConnLeak => make(
+            "slots are near their limit, and at least half of those taken are idle in transaction; as severe as the \
+             limit's finding",
+            Some(Pattern::B),
+            "Connections aren't returned: a transaction was begun and the code path that should end it was left, mostly \
+             by an exception. A leaked connection that has no open transaction can't be told from a healthy idle pool \
+             by one look: compare the pool's own count with stanch pg connections.",
+            "Terminate the sessions that have been idle in transaction longest; a cancel does nothing to them.",
+            "Take and return connections in one scope on every path; set idle_in_transaction_session_timeout.",
+        ),
+        FindingId::ConnOversizedPools => make(
+            "applications hold more than 80 % of max_connections in sum, and at least half of their connections are \
+             idle outside a transaction; as severe as the limit's finding",
+            Some(Pattern::A),
+            "The pools of all instances together are larger than what the server has: 20 instances with 20 each are \
+             400. Most of the connections do nothing.",
+            "Fewer instances, a smaller pool size, ALTER ROLE … CONNECTION LIMIT, or PAUSE in the pooler. Terminating \
+             is in vain: a pool reconnects at once.",
+            "Write the sum into the infrastructure code: instances at peak × pool + headroom ≤ 80 % of max_connections.",
+        ),
+        FindingId::ConnUnaccounted => make(
+            "warning: a login was refused for want of a slot while fewer sessions are shown than slots taken",
+            None,
+            "Slots are held by what pg_stat_activity doesn't show: connections that haven't authenticated yet (before \
+             PostgreSQL 18), or are just starting.",
+            "Look for clients that connect and stay silent: health checks, scanners, a load balancer. The server drops \
+             them after authentication_timeout.",
+            "Lower authentication_timeout; have health checks log in or only open the port.",
+        ),
+        FindingId::ConnChurn => make(
+            "warning: at least half of the sessions, and 20 or more, were opened in the last minute, on a server that \
+             is up for longer than five",
+            Some(Pattern::D),
+            "Connections don't live: each request opens one, or the pool's are dropped and opened again because its \
+             lifetime doesn't fit the load balancer's or the server's. Logging in costs the server a process each time.",
+            "Find the group that reconnects (stanch pg connections) and stop its retries: exponential backoff with jitter.",
+            "A pool's maximum lifetime below the load balancer's and the server's; a pooler for short-lived clients.",
+        ),
+        FindingId::WaitDominant => make(
+            "warning: one wait event (of type IO, LWLock, IPC, Client or BufferPin) holds more than half of the active \
+             sessions, and five or more",
+            None,
+            "Most of what runs waits for the same thing: SyncRep for a synchronous standby, IO for the disk, LWLock for \
+             contention inside the server, ClientRead for clients in mid-transaction.",
+            "SyncRep: look at the standby. IO: find the statement that reads much. LWLock: lower the number of active \
+             sessions. ClientRead: look at the application and the network.",
+            "Depends on the event: the PostgreSQL manual lists them under \"wait events\".",
+        ),
+        FindingId::TxLong => make(
+            "warning: a transaction is older than 30 s; dumps and replication are left out, and so are sessions that \
+             are old only because they wait for a lock",
+            Some(Pattern::C),
+            "A long transaction keeps its locks and its slot, and keeps VACUUM from removing what died since.",
+            "If it is a batch, stop it at its source or cancel its statement; if it is idle, end the session.",
+            "Work in chunks (some 500 rows); set statement_timeout and idle_in_transaction_session_timeout; no external \
+             call inside a transaction.",
+        ),
+        FindingId::TxIdleInTransaction => make(
+            "warning: more than 10 sessions have been idle in transaction for 10 s or longer",
+            Some(Pattern::B),
+            "Transactions were begun and left: nothing runs in them, and each holds a slot, its locks and its snapshot.",
+            "Terminate the oldest (a cancel does nothing to an idle session); see which code path they share by their \
+             last statement.",
+            "idle_in_transaction_session_timeout = 60s, and one scope for begin and commit in the code.",
+        ),
+        FindingId::LockChain => make(
+            "warning: a session waits for another's lock longer than deadlock_timeout; critical from 10 blocked \
+             sessions or 30 s",
+            None,
+            "Sessions wait behind a lock. What matters is the root: it blocks others and isn't blocked itself.",
+            "stanch pg blockers names the root, the command that ends it, and what is lost by it.",
+            "Shorter transactions, one order of locking on every path, lock_timeout for DDL.",
+        ),
+        FindingId::LockQueueBehindDdl => make(
+            "as lock.chain: sessions wait only because a DDL that waits itself stands ahead of them in the queue",
+            None,
+            "A DDL waits for a reader, and everyone who comes after it waits for the DDL: a table that could be read is \
+             blocked by a statement that does nothing yet.",
+            "Cancel the DDL, not the reader: those behind it go on at once.",
+            "Run DDL with lock_timeout = '5s' and retry; end long readers first.",
+        ),
+        FindingId::LockPreparedRoot => make(
+            "critical: a prepared transaction blocks sessions",
+            None,
+            "A prepared transaction (two-phase commit) holds a lock. It has no process: no signal ends it, and it \
+             survives a restart. pg_blocking_pids shows it as 0.",
+            "Ask its coordinator whether it was to commit, then COMMIT PREPARED or ROLLBACK PREPARED in its own \
+             database, as its owner or a superuser.",
+            "Watch the age of pg_prepared_xacts; max_prepared_transactions = 0 where nothing uses them.",
+        ),
+        FindingId::LockCycle => make(
+            "critical: sessions wait for each other in a circle",
+            None,
+            "A deadlock that the server hasn't broken yet: it aborts one of them after deadlock_timeout.",
+            "Wait for deadlock_timeout, or cancel the youngest transaction of the circle.",
+            "One lock order on every path: rows by key, in one direction; FOR UPDATE at the start.",
+        ),
+        FindingId::QueryStorm => make(
+            "warning: the same statement (values aside) runs in 10 or more sessions at once; critical from 50; sessions \
+             that wait for a lock are left out",
+            None,
+            "Many clients ask for the same thing at the same time: a cache that expired for all of them at once, a \
+             missing index, or retries.",
+            "Stop the callers or let one of them fill the cache; cancel the statement in the other sessions.",
+            "One rebuild at a time (single flight), jitter on expiry, stale-while-revalidate; an index for the statement.",
+        ),
+        FindingId::HorizonHeld => make(
+            "warning: something holds the xmin horizon back by 10 million transactions or more; critical from 150 million",
+            None,
+            "VACUUM can't remove rows that died since: tables grow, and transaction ids run towards wraparound.",
+            "stanch pg horizon lists what holds it, oldest first, with the way to let it go.",
+            "Timeouts for transactions, max_slot_wal_keep_size for slots, an alert on the age of the oldest xmin.",
+        ),
+        FindingId::SettingsNoIdleTxTimeout => make(
+            "info: idle_in_transaction_session_timeout is off for some session",
+            None,
+            "A session that forgot its transaction keeps slot and locks until somebody ends it.",
+            "Nothing now.",
+            "ALTER SYSTEM SET idle_in_transaction_session_timeout = '60s'; SELECT pg_reload_conf();",
+        ),
+        FindingId::SettingsNoStatementTimeout => make(
+            "info: statement_timeout is off for some session",
+            None,
+            "A statement runs on after its caller has given up.",
+            "Nothing now.",
+            "ALTER ROLE <application> SET statement_timeout = '30s'; not for the whole server: dumps need longer.",
+        ),
+        FindingId::SettingsLogLockWaitsOff => make(
+            "info: log_lock_waits is off",
+            None,
+            "Lock waits leave no trace in the server's log.",
+            "ALTER SYSTEM SET log_lock_waits = on; SELECT pg_reload_conf(); it takes effect at once.",
+            "Keep it on.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_finding_is_told_whole() {
+        for id in FindingId::ALL {
+            let entry = entry(*id);
+            for text in [entry.condition, entry.meaning, entry.relief, entry.cure] {
+                assert!(text.len() > 10, "{id}");
+            }
+            assert_eq!(FindingId::parse(id.name()), Some(*id));
+        }
+    }
+}

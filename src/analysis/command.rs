@@ -1,0 +1,71 @@
+//! The next command to type, for the server that the snapshot is of.
+
+use crate::model::Target;
+
+/// `stanch <what>` with the connection options of this target.
+pub fn stanch_command(what: &str, target: &Target) -> String {
+    match &target.name {
+        Some(name) => format!("stanch {what} -d {}", shell_word(name)),
+        None => format!(
+            "stanch {what} {} -d {}",
+            place(target),
+            shell_word(&target.database)
+        ),
+    }
+}
+
+/// `psql … -c "…"` in a database of this server.
+pub fn psql_command(sql: &str, target: &Target, database: &str) -> String {
+    format!(
+        "psql {} -d {} -c {}",
+        place(target),
+        shell_word(database),
+        shell_word(sql)
+    )
+}
+
+fn place(target: &Target) -> String {
+    format!(
+        "-h {} -p {} -U {}",
+        shell_word(&target.host),
+        target.port,
+        shell_word(&target.user)
+    )
+}
+
+/// One word for a POSIX shell.
+fn shell_word(text: &str) -> String {
+    let plain = !text.is_empty()
+        && text.chars().all(|c| {
+            c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | '@' | '%' | '+')
+        });
+    if plain {
+        text.to_owned()
+    } else if !text.contains(['"', '$', '`', '\\', '!']) {
+        // SQL is full of single quotes, so double ones read better where they are safe.
+        format!("\"{text}\"")
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        let shown = ["app", "", "a b", "it's", "a\"b'c", "$HOME"].map(shell_word);
+        assert_eq!(
+            shown,
+            [
+                "app",
+                "\"\"",
+                "\"a b\"",
+                "\"it's\"",
+                r#"'a"b'\''c'"#,
+                "'$HOME'"
+            ]
+        );
+    }
+}

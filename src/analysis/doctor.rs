@@ -1,0 +1,165 @@
+//! `doctor`: what this login may see and do here, what is missing, and the GRANT that gives it.
+
+use serde::Serialize;
+
+use super::Report;
+use super::coverage::grant;
+use crate::model::{Part, ServerRole, Snapshot};
+
+pub const PARTS: &[Part] = &Part::ALL;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Doctor {
+    pub doctor: Vec<Check>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckStatus {
+    Ok,
+    /// A grant would give it.
+    Missing,
+    /// Worth knowing; nothing is wrong.
+    Note,
+    /// It couldn't be told.
+    Unknown,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    pub check: &'static str,
+    pub status: CheckStatus,
+    pub detail: String,
+    pub fix: Option<String>,
+}
+
+/// In the order in which a person asks: am I in, what do I see, what may I do, does every read work.
+pub fn report(snapshot: &Snapshot) -> Report<Doctor> {
+    let mut checks = vec![connection(snapshot)];
+    rights(snapshot, &mut checks);
+    for part in PARTS {
+        let (status, why) = snapshot.status(*part);
+        if status != "collected" {
+            checks.push(Check {
+                check: part.name(),
+                status: CheckStatus::Unknown,
+                detail: format!("this section can't be read: {}", why.unwrap_or_default()),
+                fix: None,
+            });
+        }
+    }
+    Report::new("doctor", snapshot, PARTS, Doctor { doctor: checks })
+}
+
+fn connection(snapshot: &Snapshot) -> Check {
+    let target = &snapshot.target;
+    let role = match target.role {
+        Some(ServerRole::Primary) => "primary",
+        Some(ServerRole::Standby) => "standby",
+        None => "role unknown",
+    };
+    let pooler = match target.via_pooler {
+        Some(true) => ", through a pooler (client addresses are the pooler's)",
+        Some(false) => ", directly",
+        None => "",
+    };
+    Check {
+        check: "connection",
+        status: CheckStatus::Ok,
+        detail: format!(
+            "{} as {}, PostgreSQL {}, {role}{pooler}",
+            target.label(),
+            target.user,
+            target
+                .server_version
+                .as_deref()
+                .unwrap_or("of unknown version"),
+        ),
+        fix: None,
+    }
+}
+
+fn rights(snapshot: &Snapshot, checks: &mut Vec<Check>) {
+    let Some(login) = snapshot.login.get() else {
+        return;
+    };
+    let hidden = snapshot
+        .activity
+        .rows()
+        .iter()
+        .filter(|s| s.takes_slot() && s.hidden)
+        .count();
+    let mut right = |check, has: bool, role: &str, with: &str, without: String| {
+        let has = has || login.superuser;
+        checks.push(Check {
+            check,
+            status: if has {
+                CheckStatus::Ok
+            } else {
+                CheckStatus::Missing
+            },
+            detail: if has { with.to_owned() } else { without },
+            fix: (!has).then(|| grant(role, &login.user)),
+        });
+    };
+    right(
+        "see all sessions",
+        login.read_all_stats,
+        "pg_read_all_stats",
+        "states, times, clients and queries of every session",
+        format!("{hidden} of the other sessions are hidden: no state, no ages, no query"),
+    );
+    right(
+        "see all settings",
+        login.read_all_settings,
+        "pg_read_all_settings",
+        "every setting",
+        "restricted settings are left out by the server".into(),
+    );
+    right(
+        "cancel and terminate",
+        login.signal_backend,
+        "pg_signal_backend",
+        "sessions of other roles may be cancelled and terminated",
+        "only sessions of this role may be signalled".into(),
+    );
+    if let Some(use_reserved) = login.use_reserved_connections {
+        right(
+            "get in when it is full",
+            use_reserved,
+            "pg_use_reserved_connections",
+            "the slots of reserved_connections are open to this login",
+            "when ordinary slots are taken this login stays outside".into(),
+        );
+    }
+    if let Some(signal) = login.signal_autovacuum {
+        right(
+            "cancel autovacuum",
+            signal,
+            "pg_signal_autovacuum_worker",
+            "autovacuum workers may be signalled",
+            "autovacuum workers may not be signalled".into(),
+        );
+    }
+    checks.push(note(snapshot, login.superuser));
+}
+
+fn note(snapshot: &Snapshot, superuser: bool) -> Check {
+    let server = snapshot.server.get();
+    let reserved = server.map_or(0, |s| s.superuser_reserved);
+    let detail = if superuser {
+        format!(
+            "a superuser: may signal every session, and has {reserved} reserved slots to get in by"
+        )
+    } else {
+        format!(
+            "not a superuser: superusers' sessions can't be signalled, {reserved} slots are reserved for superusers"
+        )
+    };
+    Check {
+        check: "superuser",
+        status: CheckStatus::Note,
+        detail,
+        fix: None,
+    }
+}

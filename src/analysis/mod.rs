@@ -1,0 +1,54 @@
+//! PURE: Snapshot → reports. No clock of its own, no I/O: the same snapshot gives the same report for ever.
+
+pub mod activity;
+pub mod blocking;
+pub mod catalog;
+mod command;
+pub mod connections;
+mod coverage;
+pub mod doctor;
+pub mod horizon;
+pub mod locks;
+mod lookup;
+pub mod settings;
+pub mod transactions;
+pub mod triage;
+
+use serde::Serialize;
+
+use crate::model::{Part, Snapshot, Target, Timestamp};
+
+pub use command::{psql_command, stanch_command};
+pub use coverage::Coverage;
+pub use lookup::Lookup;
+
+/// What every report begins with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Head {
+    /// `stanch.<report>/<version>`; the number rises with any change of shape.
+    pub schema: String,
+    pub taken_at: Timestamp,
+    pub target: Target,
+    pub coverage: Coverage,
+}
+
+/// One report: its head, then its data, as one object in JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report<D> {
+    #[serde(flatten)]
+    pub head: Head,
+    #[serde(flatten)]
+    pub data: D,
+}
+
+impl<D> Report<D> {
+    fn new(name: &str, snapshot: &Snapshot, parts: &[Part], data: D) -> Self {
+        let head = Head {
+            schema: format!("stanch.{name}/1"),
+            taken_at: snapshot.taken_at,
+            target: snapshot.target.clone(),
+            coverage: Coverage::of(snapshot, parts),
+        };
+        Self { head, data }
+    }
+}

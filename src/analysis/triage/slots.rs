@@ -1,0 +1,299 @@
+//! Connection slots: how full, and which of the four patterns fills them.
+
+use super::{Judge, count};
+use crate::analysis::connections::{self, Capacity, UsedIs};
+use crate::model::{FindingId, Millis, Percent, Session, Severity, SlotLimit};
+
+/// Churn isn't judged before the server has been up for this long: then every session is new.
+const CHURN_UPTIME: Millis = Millis::from_secs(300);
+const CHURN_LEAST: usize = 20;
+
+pub(super) fn judge(judge: &mut Judge<'_>) {
+    let severity = judge.slot_severity();
+    if let (Some(capacity), Some(severity)) = (judge.capacity.clone(), severity) {
+        leak(judge, &capacity, severity);
+        oversized(judge, &capacity, severity);
+    }
+    churn(judge);
+    unaccounted(judge);
+    limit(judge, severity);
+}
+
+fn clients<'j>(judge: &'j Judge<'_>) -> Vec<&'j Session> {
+    connections::clients(judge.snapshot).collect()
+}
+
+/// `used 17 of 17 usable slots (100 %)`
+fn used(capacity: &Capacity) -> String {
+    let most = if capacity.used_is == UsedIs::AtMost {
+        "at most "
+    } else {
+        ""
+    };
+    let share = capacity
+        .used_pct
+        .map_or(String::new(), |pct| format!(" ({pct})"));
+    format!(
+        "{most}{} of {} usable slots are taken{share}",
+        capacity.used, capacity.usable
+    )
+}
+
+fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
+    let refused = judge.snapshot.refusals.first().cloned();
+    let capacity = judge.capacity.clone();
+    let full = capacity
+        .as_ref()
+        .is_some_and(|c| c.free == 0 && c.usable > 0);
+    let mut evidence = Vec::new();
+    if let Some(refusal) = &refused {
+        let why = match refusal.limit {
+            SlotLimit::Nothing => "every slot was taken, the reserved ones too",
+            SlotLimit::Reserved => "only reserved slots were left",
+            SlotLimit::Role => "the role's connection limit was reached",
+            SlotLimit::Database => "the database's connection limit was reached",
+            SlotLimit::Pooler => "the pooler had no client connection left",
+            SlotLimit::Unknown => "for want of a slot",
+        };
+        evidence.push(format!(
+            "login {} to {} was refused: {why}",
+            refusal.user, refusal.database
+        ));
+    }
+    if let Some(capacity) = &capacity {
+        evidence.push(used(capacity));
+        evidence.push(format!(
+            "max_connections {}, less {} for superusers and {} reserved",
+            capacity.max_connections, capacity.superuser_reserved, capacity.reserved
+        ));
+    }
+    evidence.extend(largest_groups(judge));
+    if refused.is_some() || full {
+        let title = match &refused {
+            Some(r) if r.limit == SlotLimit::Role => "a role's connection limit is reached",
+            Some(r) if r.limit == SlotLimit::Database => "a database's connection limit is reached",
+            Some(r) if r.limit == SlotLimit::Pooler => "the pooler has no client connection left",
+            _ => "no connection slot is free",
+        };
+        judge.find(
+            FindingId::ConnExhausted,
+            Severity::Critical,
+            title.into(),
+            evidence,
+            &["pg connections", "pg activity"],
+        );
+        name_causes(judge);
+    } else if let (Some(severity), Some(capacity)) = (severity, capacity) {
+        let title = format!("{} connection slots are left", capacity.free);
+        judge.find(
+            FindingId::ConnNearLimit,
+            severity,
+            title,
+            evidence,
+            &["pg connections"],
+        );
+        name_causes(judge);
+    }
+}
+
+/// What of the other findings explains full slots, the likeliest first; the pattern is that one's.
+fn name_causes(judge: &mut Judge<'_>) {
+    let causes: Vec<FindingId> = [
+        FindingId::ConnLeak,
+        FindingId::LockPreparedRoot,
+        FindingId::LockCycle,
+        FindingId::LockQueueBehindDdl,
+        FindingId::LockChain,
+        FindingId::QueryStorm,
+        FindingId::ConnOversizedPools,
+        FindingId::TxIdleInTransaction,
+        FindingId::TxLong,
+        FindingId::ConnChurn,
+        FindingId::ConnUnaccounted,
+    ]
+    .into_iter()
+    .filter(|id| judge.has(*id))
+    .collect();
+    let pattern = causes
+        .iter()
+        .find_map(|id| judge.findings.iter().find(|f| f.id == *id)?.pattern);
+    if let Some(finding) = judge.findings.last_mut() {
+        finding.caused_by = causes;
+        finding.pattern = pattern;
+    }
+}
+
+fn largest_groups(judge: &Judge<'_>) -> Vec<String> {
+    let report = connections::report(judge.snapshot);
+    let name = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
+    let mut groups: Vec<String> = report
+        .data
+        .groups
+        .iter()
+        .take(3)
+        .map(|g| {
+            let mut states = Vec::new();
+            for (number, word) in [
+                (g.active, "active"),
+                (g.idle, "idle"),
+                (
+                    g.idle_in_transaction + g.idle_in_transaction_aborted,
+                    "idle in transaction",
+                ),
+                (g.other, "other"),
+                (g.hidden, "hidden"),
+            ] {
+                if number > 0 {
+                    states.push(format!("{number} {word}"));
+                }
+            }
+            let from = g
+                .client_addr
+                .as_deref()
+                .map_or(String::new(), |addr| format!(" from {addr}"));
+            let application = g
+                .application_name
+                .as_deref()
+                .map_or(String::new(), |app| format!(", {app}"));
+            let user = name(&g.user);
+            format!(
+                "{} by {user}@{}{application}{from}: {}",
+                g.total,
+                name(&g.database),
+                states.join(", ")
+            )
+        })
+        .collect();
+    let rest = report.data.groups.len().saturating_sub(groups.len());
+    if rest > 0 {
+        groups.push(format!("and {} more", count(rest, "group")));
+    }
+    groups
+}
+
+fn leak(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
+    let now = judge.snapshot.taken_at;
+    let least = judge.thresholds.idle_in_transaction_age;
+    let all = clients(judge);
+    let leaked: Vec<&&Session> = all
+        .iter()
+        .filter(|s| s.is_idle_in_transaction() && s.state_age(now).is_some_and(|age| age >= least))
+        .collect();
+    if leaked.is_empty() || leaked.len() * 2 < capacity.used as usize {
+        return;
+    }
+    let title = format!(
+        "{} idle in transaction hold {} of {} taken slots",
+        count(leaked.len(), "session"),
+        leaked.len(),
+        capacity.used
+    );
+    let oldest = leaked
+        .iter()
+        .filter_map(|s| s.state_age(now))
+        .max()
+        .unwrap_or_default();
+    let evidence = vec![
+        format!("the longest has been idle for {oldest}"),
+        "leaked connections without an open transaction would look like an idle pool and aren't counted here".into(),
+    ];
+    judge.find(
+        FindingId::ConnLeak,
+        severity,
+        title,
+        evidence,
+        &["pg transactions", "pg activity --state idle-in-transaction"],
+    );
+}
+
+fn oversized(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
+    let all = clients(judge);
+    let pools: Vec<&&Session> = all.iter().filter(|s| s.superuser != Some(true)).collect();
+    let share = Percent::of(pools.len() as u64, capacity.max_connections.into());
+    let idle = pools
+        .iter()
+        .filter(|s| s.state == Some(crate::model::SessionState::Idle))
+        .count();
+    let large = share.is_some_and(|share| share > judge.thresholds.pools);
+    if !large || idle * 2 < pools.len() {
+        return;
+    }
+    let title = format!(
+        "applications hold {} of {} connections, and {idle} of them are idle",
+        pools.len(),
+        capacity.max_connections
+    );
+    let evidence = vec![
+        format!("pools in sum: {} of max_connections, at most {} is sound", share.unwrap_or(Percent(0.0)), judge.thresholds.pools),
+        "terminating doesn't help: pools reconnect; fewer instances, smaller pools, or ALTER ROLE … CONNECTION LIMIT do".into(),
+    ];
+    judge.find(
+        FindingId::ConnOversizedPools,
+        severity,
+        title,
+        evidence,
+        &["pg connections"],
+    );
+}
+
+fn churn(judge: &mut Judge<'_>) {
+    let now = judge.snapshot.taken_at;
+    let all = clients(judge);
+    let recent = |s: &&&Session| {
+        s.id.backend_start
+            .is_some_and(|at| at.age_at(now) < Millis::from_secs(60))
+    };
+    let opened = all.iter().filter(recent).count();
+    if opened < CHURN_LEAST || opened * 2 < all.len() {
+        return;
+    }
+    let total = all.len();
+    let uptime = judge
+        .snapshot
+        .server
+        .get()
+        .and_then(|s| s.started_at)
+        .map(|at| at.age_at(now));
+    match uptime {
+        Some(uptime) if uptime >= CHURN_UPTIME => {
+            let title = format!("{opened} of {total} sessions were opened in the last minute");
+            judge.find(
+                FindingId::ConnChurn,
+                Severity::Warning,
+                title,
+                Vec::new(),
+                &["pg connections"],
+            );
+        }
+        Some(uptime) => judge.unknown.push(format!(
+            "conn.churn: the server has been up for only {uptime}, so every session is new"
+        )),
+        None => judge
+            .unknown
+            .push("conn.churn: the server's start isn't known".into()),
+    }
+}
+
+fn unaccounted(judge: &mut Judge<'_>) {
+    let Some(slots) = judge
+        .capacity
+        .as_ref()
+        .and_then(|c| c.unaccounted)
+        .filter(|slots| *slots > 0)
+    else {
+        return;
+    };
+    let title = format!(
+        "at least {} held by what the server doesn't show",
+        count(slots as usize, "slot")
+    );
+    let evidence =
+        vec!["a login was refused for want of a slot while fewer sessions are shown than slots are taken".into()];
+    judge.find(
+        FindingId::ConnUnaccounted,
+        Severity::Warning,
+        title,
+        evidence,
+        &["pg connections"],
+    );
+}

@@ -1,0 +1,373 @@
+//! The command line as clap reads it: raw values, no side effects.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+use crate::drill::Incident;
+use crate::model::SessionState;
+use crate::view::Format;
+
+/// For the person on call when PostgreSQL fails in production.
+#[derive(Debug, Parser)]
+#[command(
+    name = "stanch",
+    version,
+    about,
+    max_term_width = 100,
+    disable_help_flag = true
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct OutputArgs {
+    /// How results are written
+    #[arg(
+        short = 'o',
+        long,
+        global = true,
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT",
+        help_heading = "Output"
+    )]
+    pub format: FormatArg,
+    /// Short for --format json
+    #[arg(long, global = true, help_heading = "Output")]
+    pub json: bool,
+    /// Colour: only ever beside the words
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN",
+        help_heading = "Output"
+    )]
+    pub color: ColorChoice,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true, help_heading = "Output")]
+    pub quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true, help_heading = "Output")]
+    pub verbose: bool,
+    /// Show help (a last -h, or one followed by an option, does too)
+    #[arg(short = '?', long = "help", global = true, action = ArgAction::Help, help_heading = "Output")]
+    help: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FormatArg {
+    Table,
+    Json,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Table => Self::Table,
+            FormatArg::Json => Self::Json,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Everything at once: findings ranked by severity, evidence, the next command to type
+    Triage(TriageArgs),
+    /// One view of the server: activity, blockers, locks, transactions, connections, settings, horizon
+    #[command(subcommand)]
+    Pg(PgCommand),
+    /// What a finding id means, its causes and remedies; without an id, all of them
+    Explain {
+        /// Such as conn.exhausted
+        id: Option<String>,
+    },
+    /// The built-in diagnostic SQL
+    #[command(subcommand)]
+    Query(QueryCommand),
+    /// Can I connect, what may I see and do, what is missing and the GRANT that gives it
+    Doctor(SnapshotArgs),
+    /// A throwaway server with a real incident on it, to practise on
+    Drill(DrillArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PgCommand {
+    /// Who is connected and what runs, oldest transaction first
+    Activity(ActivityArgs),
+    /// Who blocks whom, and what to do about each root
+    Blockers(RepeatArgs),
+    /// Who holds and awaits what, by object and mode
+    Locks {
+        /// Only what somebody waits for
+        #[arg(long)]
+        waiting: bool,
+        #[command(flatten)]
+        from: SnapshotArgs,
+    },
+    /// Open transactions, oldest first, with the xid and xmin they hold
+    Transactions {
+        /// Only those at least so old
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        longer_than: Option<Duration>,
+        #[command(flatten)]
+        from: SnapshotArgs,
+    },
+    /// Every connection slot accounted for
+    Connections(RepeatArgs),
+    /// The settings that incidents turn on, with verdict and reason
+    Settings(SnapshotArgs),
+    /// Everything that holds the xmin horizon, oldest first
+    Horizon(SnapshotArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QueryCommand {
+    /// The queries by name
+    List,
+    /// The text of one, as it can be pasted into psql
+    Show {
+        name: String,
+        /// For a server of this major version
+        #[arg(long, value_name = "MAJOR", default_value_t = 18)]
+        server: u32,
+    },
+    /// Run one and show its rows
+    Run {
+        name: String,
+        #[command(flatten)]
+        connect: ConnectArgs,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct TriageArgs {
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ActivityArgs {
+    /// Only sessions in this state (may be given several times): active, idle, idle-in-transaction, …
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    pub state: Vec<SessionState>,
+    /// Only sessions of this user
+    #[arg(long, value_name = "NAME")]
+    pub user: Vec<String>,
+    /// Only sessions of this application_name
+    #[arg(long, value_name = "NAME")]
+    pub app: Vec<String>,
+    /// Only sessions in this database (to connect to one: -d)
+    #[arg(long, value_name = "NAME")]
+    pub database: Vec<String>,
+    /// Only sessions that long in their transaction, or else in their state
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub longer_than: Option<Duration>,
+    /// Background processes too
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RepeatArgs {
+    /// Repeat over the same connection until interrupted
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "from")]
+    pub every: Option<Duration>,
+    #[command(flatten)]
+    pub snapshot: SnapshotArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SnapshotArgs {
+    /// Write the full snapshot of this round
+    #[arg(long, value_name = "FILE", help_heading = "Snapshots")]
+    pub save: Option<PathBuf>,
+    /// Replay a saved snapshot; nothing is connected to
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Snapshots",
+        conflicts_with = "save"
+    )]
+    pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ConnectArgs {
+    /// Host name, address, or directory of the socket [env: PGHOST]
+    #[arg(short = 'h', long, value_name = "HOST", help_heading = "Connection")]
+    pub host: Option<String>,
+    /// Port [env: PGPORT]
+    #[arg(short = 'p', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Connection")]
+    pub port: Option<u16>,
+    /// Login [env: PGUSER]
+    #[arg(short = 'U', long, value_name = "NAME", help_heading = "Connection")]
+    pub username: Option<String>,
+    /// A URL, a target of stanch.yaml, or a database name [env: PGDATABASE, DATABASE_URL]
+    #[arg(
+        short = 'd',
+        long,
+        visible_alias = "db",
+        value_name = "DB",
+        help_heading = "Connection"
+    )]
+    pub dbname: Option<String>,
+    /// Deadline of one attempt, over name lookup, connection, login and first answer [default: 10s] [env: PGCONNECT_TIMEOUT]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]
+    pub connect_timeout: Option<Duration>,
+    /// When every slot is taken: how long to keep knocking
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", help_heading = "Connection")]
+    pub wait_slot: Duration,
+    /// statement_timeout of each read
+    #[arg(long, value_name = "TIME", value_parser = positive, default_value = "5s", help_heading = "Connection")]
+    pub timeout: Duration,
+    /// Deadline of a whole round of reads
+    #[arg(long, value_name = "TIME", value_parser = positive, default_value = "15s", help_heading = "Connection")]
+    pub deadline: Duration,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct DrillArgs {
+    /// The incident; without one, all of them are listed
+    pub incident: Option<IncidentArg>,
+    /// Hold so long instead of until Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub hold: Option<Duration>,
+    /// Show the triage and end at once
+    #[arg(long, conflicts_with = "hold")]
+    pub once: bool,
+}
+
+/// An incident by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct IncidentArg(pub Incident);
+
+impl ValueEnum for IncidentArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [IncidentArg; Incident::ALL.len()] = {
+            let mut all = [IncidentArg(Incident::Exhaustion); Incident::ALL.len()];
+            let mut i = 0;
+            while i < all.len() {
+                all[i] = IncidentArg(Incident::ALL[i]);
+                i += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.name()).help(self.0.summary()))
+    }
+}
+
+/// The whole command line, for help and completions.
+pub fn command() -> clap::Command {
+    Args::command()
+}
+
+/// `-h` is the host, as in psql; one that has no value to take is a wish for help.
+pub fn host_or_help(argv: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut argv: Vec<OsString> = argv.collect();
+    for i in 1..argv.len() {
+        let has_value = argv
+            .get(i + 1)
+            .is_some_and(|next| !next.to_string_lossy().starts_with('-'));
+        if argv[i] == "-h" && !has_value {
+            argv[i] = "--help".into();
+        }
+    }
+    argv
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "a time such as 500ms, 30s, 5m or 1h".into())
+}
+
+fn positive(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time.is_zero() {
+        Err("more than nothing: 0 would mean no limit at all".into())
+    } else {
+        Ok(time)
+    }
+}
+
+fn state(text: &str) -> Result<SessionState, String> {
+    let words = text.replace('-', " ");
+    match SessionState::parse(&words) {
+        SessionState::Other(_) if words == "idle in transaction aborted" => {
+            Ok(SessionState::IdleInTransactionAborted)
+        }
+        SessionState::Other(_) => Err(
+            "one of active, idle, idle-in-transaction, idle-in-transaction-aborted, \
+             fastpath-function-call, disabled, starting"
+                .into(),
+        ),
+        state => Ok(state),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(line: &str) -> String {
+        let argv = host_or_help(line.split(' ').map(OsString::from));
+        argv.iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn a_host_or_a_wish_for_help() {
+        assert_eq!(
+            rewritten("stanch triage -h db1 -p 5432"),
+            "stanch triage -h db1 -p 5432"
+        );
+        assert_eq!(rewritten("stanch triage -h"), "stanch triage --help");
+        assert_eq!(
+            rewritten("stanch pg activity -h --json"),
+            "stanch pg activity --help --json"
+        );
+        assert_eq!(rewritten("stanch -h"), "stanch --help");
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn states_with_blanks_or_hyphens() {
+        assert_eq!(
+            state("idle-in-transaction"),
+            Ok(SessionState::IdleInTransaction)
+        );
+        assert_eq!(
+            state("idle in transaction (aborted)"),
+            Ok(SessionState::IdleInTransactionAborted)
+        );
+        assert!(state("sleeping").is_err());
+    }
+}

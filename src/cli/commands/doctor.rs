@@ -1,0 +1,34 @@
+use super::Context;
+use crate::analysis::Report;
+use crate::analysis::doctor::{self, CheckStatus, Doctor};
+use crate::cli::args::SnapshotArgs;
+use crate::cli::fault::Fault;
+use crate::cli::rounds::{self, Job};
+use crate::model::ExitCode;
+
+pub async fn run(ctx: &mut Context<'_>, args: &SnapshotArgs) -> Result<ExitCode, Fault> {
+    let job = Job {
+        parts: doctor::PARTS,
+        make: &doctor::report,
+        code: exit_code,
+        refusal_is_answer: false,
+    };
+    rounds::run(ctx, args, None, job).await
+}
+
+fn exit_code(report: &Report<Doctor>) -> ExitCode {
+    let has = |status| {
+        report
+            .data
+            .doctor
+            .iter()
+            .any(|check| check.status == status)
+    };
+    if has(CheckStatus::Missing) {
+        ExitCode::Warning
+    } else if has(CheckStatus::Unknown) {
+        ExitCode::Unknown
+    } else {
+        ExitCode::Ok
+    }
+}

@@ -1,0 +1,161 @@
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Context;
+use crate::analysis::{Report, triage};
+use crate::cli::args::DrillArgs;
+use crate::cli::fault::Fault;
+use crate::drill::{self, DrillError, Incident, Scene, Server, ServerOptions};
+use crate::model::ExitCode;
+use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
+use crate::view;
+
+/// Some incidents are one only after a while: a transaction is long after 30 s.
+const RIPE: Duration = Duration::from_secs(60);
+
+pub async fn run(ctx: &mut Context<'_>, args: &DrillArgs) -> Result<ExitCode, Fault> {
+    let Some(incident) = args.incident else {
+        return list(ctx);
+    };
+    let mut stop = Stop::new()?;
+    tokio::select! {
+        () = stop.asked() => Ok(ExitCode::Ok),
+        done = hold(ctx, args, incident.0) => done,
+    }
+}
+
+/// Ctrl-C, the end of the terminal, or a polite kill: in each case the server goes with us.
+struct Stop([tokio::signal::unix::Signal; 3]);
+
+impl Stop {
+    fn new() -> Result<Self, Fault> {
+        Ok(Self([
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        ]))
+    }
+
+    async fn asked(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
+    let all: Vec<(&str, &str)> = Incident::ALL
+        .iter()
+        .map(|i| (i.name(), i.summary()))
+        .collect();
+    let text = view::drill_list(&all, ctx.console.style);
+    ctx.console.result(&text)?;
+    Ok(ExitCode::Ok)
+}
+
+async fn hold(
+    ctx: &mut Context<'_>,
+    args: &DrillArgs,
+    incident: Incident,
+) -> Result<ExitCode, Fault> {
+    let path = ctx.env.get("PATH").map_or("", String::as_str);
+    let bin_dir = drill::bin_dirs(path)
+        .into_iter()
+        .next()
+        .ok_or(DrillError::NoServer)?;
+    ctx.console.note(&format!(
+        "drill {}: starting a throwaway PostgreSQL",
+        incident.name()
+    ));
+    let server = Server::start(&ServerOptions {
+        bin_dir,
+        ..incident.server_options()
+    })
+    .await?;
+    let scene = Scene::set(&server, incident).await?;
+    ctx.console.note(&format!(
+        "drill {}: {}",
+        scene.incident().name(),
+        incident.summary()
+    ));
+    let report = ripen(ctx, &server, incident).await?;
+    let place = format!(
+        "-h {} -p {} -U {} -d {}",
+        server.folder().display(),
+        server.port(),
+        server.superuser(),
+        Scene::database()
+    );
+    if !args.once {
+        ctx.console.note(&format!(
+            "connect with: {}\n          or: {place}",
+            server.url(server.superuser(), Scene::database())
+        ));
+    }
+    view::show(ctx.console, &report)?;
+    if !args.once {
+        match args.hold {
+            Some(time) => {
+                ctx.console
+                    .note(&format!("holding for {}", crate::model::Millis::from(time)));
+                tokio::time::sleep(time).await;
+            }
+            None => {
+                ctx.console
+                    .note("holding until Ctrl-C; nothing is left behind");
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+    Ok(ExitCode::Ok)
+}
+
+/// The triage, once it says what this incident is.
+async fn ripen(
+    ctx: &mut Context<'_>,
+    server: &Server,
+    incident: Incident,
+) -> Result<Report<triage::Triage>, Fault> {
+    let spec = server.spec(server.superuser(), Scene::database());
+    let knock = KnockOptions {
+        connect_timeout: Duration::from_secs(10),
+        wait_slot: Duration::from_secs(10),
+    };
+    let options = RoundOptions {
+        statement_timeout: Duration::from_secs(5),
+        deadline: Duration::from_secs(15),
+    };
+    let connected = get_in(&spec, None, knock, &mut |_| {}).await?;
+    let give_up = Instant::now() + RIPE;
+    let mut told = false;
+    loop {
+        let report = triage::report(
+            &round(&connected, Parts::ALL, options).await?,
+            ctx.thresholds,
+        );
+        if report
+            .data
+            .findings
+            .iter()
+            .any(|f| f.id == incident.finding())
+        {
+            return Ok(report);
+        }
+        if Instant::now() > give_up {
+            let what = format!("{} isn't found", incident.finding());
+            return Err(DrillError::NotRipe {
+                what,
+                seconds: RIPE.as_secs(),
+            }
+            .into());
+        }
+        if !std::mem::replace(&mut told, true) {
+            ctx.console.note("waiting until it counts as an incident");
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}

@@ -1,0 +1,55 @@
+//! One file a subcommand: resolved settings in, a report shown, an exit code out.
+
+mod doctor;
+mod drill;
+mod explain;
+mod pg;
+mod query;
+mod triage;
+mod welcome;
+
+use std::io::IsTerminal as _;
+
+use super::args::{Args, Command};
+use super::fault::Fault;
+use super::settings;
+use crate::config::Config;
+use crate::model::{ExitCode, Thresholds};
+use crate::source::postgres::Environment;
+use crate::view::Console;
+
+/// What every command is given.
+pub struct Context<'c> {
+    pub console: &'c mut Console,
+    pub env: &'c Environment,
+    pub config: &'c Config,
+    pub thresholds: &'c Thresholds,
+    pub stdout_is_terminal: bool,
+}
+
+pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result<ExitCode, Fault> {
+    let Some(command) = args.command else {
+        return welcome::run(console);
+    };
+    let (config, thresholds) = match &command {
+        // A drill sees nothing of the person's own configuration.
+        Command::Drill(_) | Command::Explain { .. } => Default::default(),
+        _ => settings::config(env)?,
+    };
+    let stdout_is_terminal = std::io::stdout().is_terminal();
+    let mut ctx = Context {
+        console,
+        env,
+        config: &config,
+        thresholds: &thresholds,
+        stdout_is_terminal,
+    };
+    match command {
+        Command::Triage(args) => triage::run(&mut ctx, &args).await,
+        Command::Pg(command) => pg::run(&mut ctx, command).await,
+        Command::Explain { id } => explain::run(&mut ctx, id.as_deref()),
+        Command::Query(command) => query::run(&mut ctx, command).await,
+        Command::Doctor(args) => doctor::run(&mut ctx, &args).await,
+        Command::Drill(args) => drill::run(&mut ctx, &args).await,
+    }
+}

@@ -1,0 +1,79 @@
+//! `stanch pg …`: one report each.
+
+use serde::Serialize;
+
+use super::Context;
+use crate::analysis::{
+    Report, activity, blocking, connections, horizon, locks, settings, transactions,
+};
+use crate::cli::args::{ActivityArgs, PgCommand};
+use crate::cli::fault::Fault;
+use crate::cli::rounds::{self, Job, listing_code};
+use crate::model::{ExitCode, Millis, Part, Snapshot};
+use crate::view::Table;
+
+pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, Fault> {
+    match command {
+        PgCommand::Activity(args) => activity(ctx, args).await,
+        PgCommand::Blockers(args) => {
+            let job = listing(blocking::PARTS, &blocking::report);
+            rounds::run(ctx, &args.snapshot, args.every, job).await
+        }
+        PgCommand::Locks { waiting, from } => {
+            let make = |snapshot: &Snapshot| locks::report(snapshot, waiting);
+            rounds::run(ctx, &from, None, listing(locks::PARTS, &make)).await
+        }
+        PgCommand::Transactions { longer_than, from } => {
+            let make =
+                |snapshot: &Snapshot| transactions::report(snapshot, longer_than.map(Millis::from));
+            rounds::run(ctx, &from, None, listing(transactions::PARTS, &make)).await
+        }
+        PgCommand::Connections(args) => {
+            let job = listing(connections::PARTS, &connections::report);
+            rounds::run(ctx, &args.snapshot, args.every, job).await
+        }
+        PgCommand::Settings(args) => {
+            rounds::run(
+                ctx,
+                &args,
+                None,
+                listing(settings::PARTS, &settings::report),
+            )
+            .await
+        }
+        PgCommand::Horizon(args) => {
+            rounds::run(ctx, &args, None, listing(horizon::PARTS, &horizon::report)).await
+        }
+    }
+}
+
+async fn activity(ctx: &mut Context<'_>, args: ActivityArgs) -> Result<ExitCode, Fault> {
+    let filter = activity::Filter {
+        states: args.state,
+        users: args.user,
+        applications: args.app,
+        databases: args.database,
+        longer_than: args.longer_than.map(Millis::from),
+        all: args.all,
+    };
+    let make = |snapshot: &Snapshot| activity::report(snapshot, &filter);
+    rounds::run(
+        ctx,
+        &args.repeat.snapshot,
+        args.repeat.every,
+        listing(activity::PARTS, &make),
+    )
+    .await
+}
+
+fn listing<'j, D: Serialize + Table>(
+    parts: &'static [Part],
+    make: &'j dyn Fn(&Snapshot) -> Report<D>,
+) -> Job<'j, D> {
+    Job {
+        parts,
+        make,
+        code: listing_code,
+        refusal_is_answer: false,
+    }
+}

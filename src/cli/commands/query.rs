@@ -1,0 +1,78 @@
+use serde_json::{Map, Value};
+
+use super::Context;
+use crate::cli::args::{ConnectArgs, QueryCommand};
+use crate::cli::fault::Fault;
+use crate::cli::rounds;
+use crate::cli::settings::ConnectSettings;
+use crate::model::ExitCode;
+use crate::source::postgres::catalog::{self, Topic};
+use crate::source::postgres::query::{self, Rows};
+use crate::view::{self, Format};
+
+pub async fn run(ctx: &mut Context<'_>, command: QueryCommand) -> Result<ExitCode, Fault> {
+    match command {
+        QueryCommand::List => list(ctx),
+        QueryCommand::Show { name, server } => {
+            let text = topic(&name)?.pastable(server);
+            ctx.console.result(&format!("{};\n", text.trim_end()))?;
+            Ok(ExitCode::Ok)
+        }
+        QueryCommand::Run { name, connect } => run_one(ctx, topic(&name)?, &connect).await,
+    }
+}
+
+fn topic(name: &str) -> Result<&'static Topic, Fault> {
+    Topic::named(name).ok_or_else(|| {
+        let known: Vec<&str> = catalog::all().iter().map(|topic| topic.name).collect();
+        Fault::Usage(format!(
+            "no query {name:?}; there are: {}",
+            known.join(", ")
+        ))
+    })
+}
+
+fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
+    let all: Vec<(&str, &str)> = catalog::all()
+        .iter()
+        .map(|topic| (topic.name, topic.summary()))
+        .collect();
+    match ctx.console.format {
+        Format::Table => {
+            let text = view::query::list(&all, ctx.console.style);
+            ctx.console.result(&text)?;
+        }
+        Format::Json => {
+            let all: Vec<Value> = all
+                .into_iter()
+                .map(|(name, what)| serde_json::json!({ "name": name, "reads": what }))
+                .collect();
+            view::show_json(ctx.console, &all)?;
+        }
+    }
+    Ok(ExitCode::Ok)
+}
+
+async fn run_one(
+    ctx: &mut Context<'_>,
+    topic: &'static Topic,
+    args: &ConnectArgs,
+) -> Result<ExitCode, Fault> {
+    let settings = ConnectSettings::resolve(args, ctx.config, ctx.env)?;
+    let connected = rounds::connect(ctx, &settings).await?;
+    let Rows { columns, rows } = query::run(&connected, topic, settings.round).await?;
+    match ctx.console.format {
+        Format::Table => {
+            let text = view::query::rows(&columns, &rows, ctx.console.style);
+            ctx.console.result(&text)?;
+        }
+        Format::Json => {
+            let objects: Vec<Map<String, Value>> = rows
+                .into_iter()
+                .map(|row| columns.iter().cloned().zip(row).collect())
+                .collect();
+            view::show_json(ctx.console, &objects)?;
+        }
+    }
+    Ok(ExitCode::Ok)
+}

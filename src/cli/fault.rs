@@ -1,0 +1,103 @@
+//! What ends a command early, with its exit code and a hint: rendered once, in `cli::run`.
+
+use std::fmt;
+use std::io;
+
+use crate::bundle::ReadError;
+use crate::config::ConfigError;
+use crate::drill::DrillError;
+use crate::model::ExitCode;
+use crate::source::postgres::conninfo::ConnInputError;
+use crate::source::postgres::query::QueryError;
+use crate::source::postgres::{ConnectError, RoundError};
+
+/// The kinds of failure that a command knows.
+#[derive(Debug)]
+pub enum Fault {
+    /// A wrong command line that clap can't know of.
+    Usage(String),
+    ConnInput(ConnInputError),
+    Config(ConfigError),
+    Connect(Box<ConnectError>),
+    Round(RoundError),
+    Query(QueryError),
+    Saved(ReadError),
+    Save(String),
+    Drill(DrillError),
+    Io(io::Error),
+}
+
+impl Fault {
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) | Self::ConnInput(_) => ExitCode::Usage,
+            Self::Config(_) | Self::Saved(_) => ExitCode::Input,
+            Self::Connect(_)
+            | Self::Round(_)
+            | Self::Query(_)
+            | Self::Save(_)
+            | Self::Drill(_)
+            | Self::Io(_) => ExitCode::Unknown,
+        }
+    }
+
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Connect(error) => Some(error.hint()),
+            Self::ConnInput(_) => {
+                Some("stanch doctor -d postgresql://user@host:port/database".into())
+            }
+            Self::Round(error) if error.connection_lost => {
+                Some("the same command again; stanch doctor".into())
+            }
+            Self::Round(_) | Self::Query(_) => {
+                Some("stanch doctor shows what this login may read".into())
+            }
+            Self::Saved(_) => Some("a file that `--save FILE` wrote".into()),
+            Self::Drill(error) => error.hint(),
+            Self::Usage(_) | Self::Config(_) | Self::Save(_) | Self::Io(_) => None,
+        }
+    }
+
+    /// The reader of our output has gone: it has what it wanted.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Save(text) => f.write_str(text),
+            Self::ConnInput(error) => error.fmt(f),
+            Self::Config(error) => error.fmt(f),
+            Self::Connect(error) => error.fmt(f),
+            Self::Round(error) => error.fmt(f),
+            Self::Query(error) => error.fmt(f),
+            Self::Saved(error) => error.fmt(f),
+            Self::Drill(error) => error.fmt(f),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($error:ty => $variant:ident),+ $(,)?) => {
+        $(impl From<$error> for Fault {
+            fn from(error: $error) -> Self {
+                Self::$variant(error.into())
+            }
+        })+
+    };
+}
+
+from! {
+    ConnInputError => ConnInput,
+    ConfigError => Config,
+    ConnectError => Connect,
+    RoundError => Round,
+    QueryError => Query,
+    ReadError => Saved,
+    DrillError => Drill,
+    io::Error => Io,
+}

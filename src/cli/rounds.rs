@@ -1,0 +1,195 @@
+//! Snapshots for a report: from a file, or round after round over one connection.
+
+use std::path::Path;
+use std::time::Duration;
+
+use chrono::Utc;
+use serde::Serialize;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::args::SnapshotArgs;
+use super::commands::Context;
+use super::fault::Fault;
+use super::settings::ConnectSettings;
+use crate::analysis::Report;
+use crate::bundle;
+use crate::model::{ExitCode, Snapshot, Target, Timestamp};
+use crate::source::postgres::{self, ConnectError, ConnectFault, Connected, Knock, Parts, round};
+use crate::source::saved;
+use crate::view::{self, Table};
+
+/// Faster than this is no help to anybody and a load to the server.
+const FASTEST: Duration = Duration::from_millis(200);
+
+/// How a report is made and what its exit code is.
+pub struct Job<'j, D> {
+    pub parts: &'static [crate::model::Part],
+    pub make: &'j dyn Fn(&Snapshot) -> Report<D>,
+    pub code: fn(&Report<D>) -> ExitCode,
+    /// Want of a slot is itself an answer (triage), not only a failure.
+    pub refusal_is_answer: bool,
+}
+
+/// Listing commands: 0 when everything they need was read.
+pub fn listing_code<D>(report: &Report<D>) -> ExitCode {
+    if report.head.coverage.is_complete() {
+        ExitCode::Ok
+    } else {
+        ExitCode::Unknown
+    }
+}
+
+/// One report, or one each `every`.
+pub async fn run<D: Serialize + Table>(
+    ctx: &mut Context<'_>,
+    args: &SnapshotArgs,
+    every: Option<Duration>,
+    job: Job<'_, D>,
+) -> Result<ExitCode, Fault> {
+    if let Some(path) = &args.from {
+        let report = (job.make)(&saved::load(path)?);
+        view::show(ctx.console, &report)?;
+        return Ok((job.code)(&report));
+    }
+    if every.is_some_and(|every| every < FASTEST) {
+        return Err(Fault::Usage(format!(
+            "--every: at least {} ms",
+            FASTEST.as_millis()
+        )));
+    }
+    let settings = ConnectSettings::resolve(&args.connect, ctx.config, ctx.env)?;
+    let connected = match connect(ctx, &settings).await {
+        Ok(connected) => connected,
+        Err(Fault::Connect(error))
+            if job.refusal_is_answer && matches!(error.fault, ConnectFault::NoSlot(_)) =>
+        {
+            return refused(ctx, &error, &settings, args.save.as_deref(), &job);
+        }
+        Err(fault) => return Err(fault),
+    };
+    let parts = if args.save.is_some() {
+        Parts::ALL
+    } else {
+        Parts::of(job.parts)
+    };
+    let Some(every) = every else {
+        return one(
+            ctx,
+            &connected,
+            &settings,
+            parts,
+            args.save.as_deref(),
+            &job,
+        )
+        .await;
+    };
+    ctx.console.compact = true;
+    ctx.console.redraw = ctx.stdout_is_terminal;
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = ExitCode::Ok;
+    loop {
+        tokio::select! {
+            // Ending a repeat is how it ends: the code is that of the last round.
+            stop = tokio::signal::ctrl_c() => return stop.map(|()| last).map_err(Fault::Io),
+            _ = ticks.tick() => {}
+        }
+        tokio::select! {
+            stop = tokio::signal::ctrl_c() => return stop.map(|()| last).map_err(Fault::Io),
+            code = one(ctx, &connected, &settings, parts, args.save.as_deref(), &job) => last = code?,
+        }
+    }
+}
+
+async fn one<D: Serialize + Table>(
+    ctx: &mut Context<'_>,
+    connected: &Connected,
+    settings: &ConnectSettings,
+    parts: Parts,
+    save: Option<&Path>,
+    job: &Job<'_, D>,
+) -> Result<ExitCode, Fault> {
+    let snapshot = round(connected, parts, settings.round).await?;
+    answer(ctx, &snapshot, save, job)
+}
+
+fn answer<D: Serialize + Table>(
+    ctx: &mut Context<'_>,
+    snapshot: &Snapshot,
+    save: Option<&Path>,
+    job: &Job<'_, D>,
+) -> Result<ExitCode, Fault> {
+    if let Some(path) = save {
+        bundle::write(path, snapshot)
+            .map_err(|e| Fault::Save(format!("{}: not saved: {e}", path.display())))?;
+    }
+    let report = (job.make)(snapshot);
+    view::show(ctx.console, &report)?;
+    Ok((job.code)(&report))
+}
+
+/// No slot for anyone: that is known, and all that is.
+fn refused<D: Serialize + Table>(
+    ctx: &mut Context<'_>,
+    error: &ConnectError,
+    settings: &ConnectSettings,
+    save: Option<&Path>,
+    job: &Job<'_, D>,
+) -> Result<ExitCode, Fault> {
+    ctx.console.error(&error.to_string(), Some(&error.hint()));
+    let spec = &settings.spec;
+    let target = Target {
+        name: spec.name.clone(),
+        host: spec.host.clone(),
+        port: spec.port,
+        database: spec.database.clone(),
+        user: spec.user.clone(),
+        server_version: None,
+        role: None,
+        via_pooler: None,
+    };
+    let snapshot = Snapshot::without_connection(
+        local_now(),
+        target,
+        error.refusals.clone(),
+        bundle::no_redaction(),
+    );
+    answer(ctx, &snapshot, save, job)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "without a connection there is no server's clock to be had"
+)]
+fn local_now() -> Timestamp {
+    Timestamp::new(Utc::now())
+}
+
+/// Opens the one connection of this run, and tells what it takes.
+pub async fn connect(
+    ctx: &mut Context<'_>,
+    settings: &ConnectSettings,
+) -> Result<Connected, Fault> {
+    for warning in &settings.warnings {
+        ctx.console.note(warning);
+    }
+    let console = &mut *ctx.console;
+    let mut tell = |knock: Knock| match knock {
+        Knock::TryingRescue(_) => {
+            console.note("no connection slot for this login: trying the target's rescue login")
+        }
+        Knock::RescueFailed(why) => console.note(&format!("the rescue login doesn't work: {why}")),
+        Knock::Waiting(_, rest) => console.note(&format!(
+            "no connection slot is free: knocking for {} (--wait-slot)",
+            crate::model::Millis::from(rest)
+        )),
+        Knock::GotIn(knocks) => console.note(&format!("a slot freed: in at the {knocks}th knock")),
+    };
+    Ok(postgres::get_in(
+        &settings.spec,
+        settings.rescue.as_ref(),
+        settings.knock,
+        &mut tell,
+    )
+    .await?)
+}

@@ -1,0 +1,105 @@
+//! Arguments, `stanch.yaml` and environment → what a command needs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::args::ConnectArgs;
+use super::fault::Fault;
+use crate::config::{self, Config};
+use crate::model::{Secret, Thresholds};
+use crate::source::postgres::{ConnInput, ConnSpec, Environment, KnockOptions, RoundOptions};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where and how to connect.
+pub struct ConnectSettings {
+    pub spec: ConnSpec,
+    pub rescue: Option<ConnSpec>,
+    pub knock: KnockOptions,
+    pub round: RoundOptions,
+    /// Words to say before connecting.
+    pub warnings: Vec<&'static str>,
+}
+
+/// Reads `stanch.yaml`: of the working directory, else of the user's configuration folder.
+pub fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
+    let mut places = vec![PathBuf::from("stanch.yaml")];
+    let home = env
+        .get("HOME")
+        .map(|home| PathBuf::from(home).join(".config"));
+    if let Some(folder) = env
+        .get("XDG_CONFIG_HOME")
+        .filter(|f| !f.is_empty())
+        .map(PathBuf::from)
+        .or(home)
+    {
+        places.push(folder.join("stanch/stanch.yaml"));
+    }
+    Ok(config::load(&places, ConnSpec::url_has_password)?)
+}
+
+impl ConnectSettings {
+    pub fn resolve(args: &ConnectArgs, config: &Config, env: &Environment) -> Result<Self, Fault> {
+        let mut warnings = Vec::new();
+        if args
+            .dbname
+            .as_deref()
+            .is_some_and(ConnSpec::url_has_password)
+        {
+            warnings.push("warning: others can read a password on the command line; PGPASSWORD keeps it out of sight");
+        }
+        // A word is a target if there is one of that name, else a database.
+        let target = args
+            .dbname
+            .as_ref()
+            .and_then(|name| Some((name, config.targets.get(name)?)));
+        let input = ConnInput {
+            host: args.host.clone(),
+            port: args.port,
+            user: args.username.clone(),
+            dbname: target.map_or_else(
+                || args.dbname.clone(),
+                |(_, target)| Some(target.db.clone()),
+            ),
+            target_name: target.map(|(name, _)| name.clone()),
+        };
+        let rescue = match target.and_then(|(name, target)| Some((name, target.rescue.clone()?))) {
+            Some((name, rescue)) => {
+                let input = ConnInput {
+                    dbname: Some(rescue),
+                    target_name: Some(name.clone()),
+                    ..ConnInput::default()
+                };
+                let mut spec = ConnSpec::resolve(&input, env)?;
+                if let Some(password) = env.get("STANCH_RESCUE_PASSWORD") {
+                    spec.password = Some(Secret::new(password.as_str()));
+                }
+                Some(spec)
+            }
+            None => None,
+        };
+        let connect_timeout = match (args.connect_timeout, env.get("PGCONNECT_TIMEOUT")) {
+            (Some(time), _) if !time.is_zero() => time,
+            // libpq: whole seconds; 0, or what can't be read, is the default here.
+            (None, Some(text)) => text
+                .parse()
+                .ok()
+                .filter(|s| *s > 0)
+                .map_or(CONNECT_TIMEOUT, Duration::from_secs),
+            _ => CONNECT_TIMEOUT,
+        };
+        Ok(Self {
+            spec: ConnSpec::resolve(&input, env)?,
+            rescue,
+            knock: KnockOptions {
+                connect_timeout,
+                wait_slot: args.wait_slot,
+            },
+            round: RoundOptions {
+                statement_timeout: args.timeout,
+                deadline: args.deadline,
+            },
+            warnings,
+        })
+    }
+}

@@ -1,0 +1,456 @@
+//! The incidents, each made by real connections doing what applications do.
+
+use std::time::{Duration, Instant};
+
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::error::DrillError;
+use super::server::{Server, ServerOptions};
+use crate::model::FindingId;
+use crate::source::postgres::ConnSpec;
+
+const SETTLE: Duration = Duration::from_secs(20);
+
+/// What can be practised on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incident {
+    Exhaustion,
+    Leak,
+    LongTransaction,
+    LockChain,
+    LockQueue,
+    Prepared,
+    Deadlock,
+    Storm,
+}
+
+impl Incident {
+    pub const ALL: [Self; 8] = [
+        Self::Exhaustion,
+        Self::Leak,
+        Self::LongTransaction,
+        Self::LockChain,
+        Self::LockQueue,
+        Self::Prepared,
+        Self::Deadlock,
+        Self::Storm,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exhaustion => "exhaustion",
+            Self::Leak => "leak",
+            Self::LongTransaction => "long-transaction",
+            Self::LockChain => "lock-chain",
+            Self::LockQueue => "lock-queue",
+            Self::Prepared => "prepared",
+            Self::Deadlock => "deadlock",
+            Self::Storm => "storm",
+        }
+    }
+
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Exhaustion => "every slot that applications may use is taken by idle pools",
+            Self::Leak => "sessions idle in transaction fill the slots (seen as such after 10 s)",
+            Self::LongTransaction => {
+                "a batch that updates everything in one transaction (long after 30 s)"
+            }
+            Self::LockChain => "updates wait behind updates behind a forgotten console",
+            Self::LockQueue => "an ALTER TABLE waits for a reader, and all readers wait behind it",
+            Self::Prepared => "a prepared transaction that nobody remembers holds a row",
+            Self::Deadlock => "two sessions wait for each other, and deadlock_timeout is an hour",
+            Self::Storm => "the same expensive statement in two dozen sessions at once",
+        }
+    }
+
+    /// What triage says once the scene is ripe.
+    pub const fn finding(self) -> FindingId {
+        match self {
+            Self::Exhaustion => FindingId::ConnExhausted,
+            Self::Leak => FindingId::ConnLeak,
+            Self::LongTransaction => FindingId::TxLong,
+            Self::LockChain => FindingId::LockChain,
+            Self::LockQueue => FindingId::LockQueueBehindDdl,
+            Self::Prepared => FindingId::LockPreparedRoot,
+            Self::Deadlock => FindingId::LockCycle,
+            Self::Storm => FindingId::QueryStorm,
+        }
+    }
+
+    /// How its server is set up.
+    pub fn server_options(self) -> ServerOptions {
+        let settings = match self {
+            // Three are for superusers: twenty for applications.
+            Self::Exhaustion | Self::Leak => vec![("max_connections", "23".into())],
+            Self::Prepared => vec![
+                ("max_connections", "50".into()),
+                ("max_prepared_transactions", "5".into()),
+            ],
+            Self::Deadlock => vec![
+                ("max_connections", "50".into()),
+                ("deadlock_timeout", "1h".into()),
+            ],
+            Self::LongTransaction | Self::LockChain | Self::LockQueue | Self::Storm => {
+                vec![("max_connections", "50".into())]
+            }
+        };
+        ServerOptions {
+            settings,
+            ..ServerOptions::default()
+        }
+    }
+}
+
+/// Sessions that hold an incident; it ends when they go.
+pub struct Scene {
+    incident: Incident,
+    _sessions: Vec<Client>,
+}
+
+/// The database of every scene.
+const DATABASE: &str = "shop";
+
+impl Scene {
+    pub fn database() -> &'static str {
+        DATABASE
+    }
+
+    pub fn incident(&self) -> Incident {
+        self.incident
+    }
+
+    /// Makes the incident on a server of ours, and waits until its sessions stand as they should.
+    ///
+    /// # Errors
+    /// When a session can't do its part.
+    pub async fn set(server: &Server, incident: Incident) -> Result<Self, DrillError> {
+        let mut stage = Stage {
+            server,
+            control: Some(prepare(server).await?),
+            sessions: Vec::new(),
+        };
+        match incident {
+            Incident::Exhaustion => stage.exhaustion().await?,
+            Incident::Leak => stage.leak().await?,
+            Incident::LongTransaction => stage.long_transaction().await?,
+            Incident::LockChain => stage.lock_chain().await?,
+            Incident::LockQueue => stage.lock_queue().await?,
+            Incident::Prepared => stage.prepared().await?,
+            Incident::Deadlock => stage.deadlock().await?,
+            Incident::Storm => stage.storm().await?,
+        }
+        Ok(Self {
+            incident,
+            _sessions: stage.sessions,
+        })
+    }
+}
+
+/// The shop: its roles and a little data.
+async fn prepare(server: &Server) -> Result<Client, DrillError> {
+    let superuser = server.superuser();
+    let first = connect(&server.spec(superuser, "postgres"), "drill").await?;
+    batch(&first, &format!("CREATE DATABASE {DATABASE}")).await?;
+    batch(
+        &first,
+        "CREATE ROLE app_rw LOGIN; CREATE ROLE reporting LOGIN; CREATE ROLE migrator LOGIN",
+    )
+    .await?;
+    let control = connect(&server.spec(superuser, DATABASE), "drill").await?;
+    batch(
+        &control,
+        "CREATE TABLE orders (id int PRIMARY KEY, customer int NOT NULL, status text NOT NULL, total int NOT NULL);
+         INSERT INTO orders SELECT n, n % 50, 'open', n * 3 FROM generate_series(1, 2000) n;
+         CREATE TABLE product (id int PRIMARY KEY, name text NOT NULL, price int NOT NULL);
+         INSERT INTO product SELECT n, 'product ' || n, n * 7 FROM generate_series(1, 500) n;
+         GRANT ALL ON orders, product TO app_rw, reporting;
+         ALTER TABLE orders OWNER TO migrator;
+         GRANT ALL ON orders TO app_rw, reporting;
+         ANALYZE",
+    )
+    .await?;
+    Ok(control)
+}
+
+struct Stage<'s> {
+    server: &'s Server,
+    /// The superuser's session that sets things up and looks on.
+    control: Option<Client>,
+    sessions: Vec<Client>,
+}
+
+impl Stage<'_> {
+    async fn session(&self, user: &str, application: &str) -> Result<Client, DrillError> {
+        connect(&self.server.spec(user, DATABASE), application).await
+    }
+
+    /// A session that has done this and now does nothing.
+    async fn idle(&mut self, user: &str, application: &str, sql: &str) -> Result<(), DrillError> {
+        let client = self.session(user, application).await?;
+        batch(&client, sql).await?;
+        self.sessions.push(client);
+        Ok(())
+    }
+
+    /// A session in which this runs, or waits, until the scene ends.
+    async fn busy(
+        &mut self,
+        user: &str,
+        application: &str,
+        before: &str,
+        sql: &str,
+    ) -> Result<(), DrillError> {
+        let client = self.session(user, application).await?;
+        if !before.is_empty() {
+            batch(&client, before).await?;
+        }
+        let sql = sql.to_owned();
+        tokio::spawn(async move {
+            // Whoever ends the session, ends the statement: that is the exercise.
+            let _ = client.batch_execute(&sql).await;
+            // An open connection goes on holding what it holds.
+            std::future::pending::<()>().await;
+            drop(client);
+        });
+        Ok(())
+    }
+
+    fn session_at(&self, n: usize) -> Result<&Client, DrillError> {
+        self.sessions
+            .get(n)
+            .ok_or_else(|| DrillError::Scene(format!("there is no session {n}")))
+    }
+
+    /// Until the superuser's session sees this as true.
+    async fn until(&self, sql: &str) -> Result<(), DrillError> {
+        match &self.control {
+            Some(control) => until(control, sql).await,
+            None => Err(DrillError::Scene("nobody looks on any more".into())),
+        }
+    }
+
+    /// Until so many sessions wait for a lock.
+    async fn waiting(&self, sessions: i64) -> Result<(), DrillError> {
+        let sql =
+            format!("SELECT count(DISTINCT pid) >= {sessions} FROM pg_locks WHERE NOT granted");
+        self.until(&sql).await
+    }
+
+    async fn exhaustion(&mut self) -> Result<(), DrillError> {
+        for (user, application, sessions) in [
+            ("app_rw", "web", 11),
+            ("app_rw", "worker", 6),
+            ("reporting", "reports", 2),
+        ] {
+            for _ in 0..sessions {
+                self.idle(
+                    user,
+                    application,
+                    "SELECT count(*) FROM orders WHERE status = 'open'",
+                )
+                .await?;
+            }
+        }
+        // The setting-up connection has one of the slots: it goes, and the last application takes its place.
+        self.control = None;
+        let watcher = self.session_at(0)?;
+        until(
+            watcher,
+            "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'drill'",
+        )
+        .await?;
+        self.idle(
+            "app_rw",
+            "web",
+            "SELECT count(*) FROM orders WHERE status = 'open'",
+        )
+        .await
+    }
+
+    async fn leak(&mut self) -> Result<(), DrillError> {
+        for customer in 0..14 {
+            let sql = format!("BEGIN; SELECT * FROM orders WHERE customer = {customer} LIMIT 1");
+            self.idle("app_rw", "checkout", &sql).await?;
+        }
+        for _ in 0..4 {
+            self.idle("app_rw", "web", "SELECT count(*) FROM product")
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn long_transaction(&mut self) -> Result<(), DrillError> {
+        let update = "BEGIN; UPDATE orders SET total = total + 1";
+        self.busy(
+            "app_rw",
+            "nightly-batch",
+            update,
+            "UPDATE orders SET status = 'closed', total = total - 1 WHERE pg_sleep(2) IS NOT NULL",
+        )
+        .await?;
+        for _ in 0..3 {
+            self.idle("app_rw", "web", "SELECT count(*) FROM product")
+                .await?;
+        }
+        self.until("SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'nightly-batch' AND state = 'active' \
+             AND backend_xid IS NOT NULL",
+        )
+        .await
+    }
+
+    async fn lock_chain(&mut self) -> Result<(), DrillError> {
+        self.idle(
+            "app_rw",
+            "psql",
+            "BEGIN; UPDATE orders SET status = 'held' WHERE id = 1",
+        )
+        .await?;
+        let row = |id: i32| format!("UPDATE orders SET total = total + 1 WHERE id = {id}");
+        // The first waits for the console and holds row 2, the others wait for it.
+        self.busy(
+            "app_rw",
+            "checkout",
+            "BEGIN; UPDATE orders SET total = 0 WHERE id = 2",
+            &row(1),
+        )
+        .await?;
+        self.waiting(1).await?;
+        for waiting in 2..5 {
+            self.busy("app_rw", "checkout", "", &row(2)).await?;
+            self.waiting(waiting).await?;
+        }
+        for waiting in 5..8 {
+            self.busy("app_rw", "worker", "", &row(1)).await?;
+            self.waiting(waiting).await?;
+        }
+        Ok(())
+    }
+
+    async fn lock_queue(&mut self) -> Result<(), DrillError> {
+        self.idle(
+            "reporting",
+            "report",
+            "BEGIN; SELECT sum(total) FROM orders",
+        )
+        .await?;
+        self.busy(
+            "migrator",
+            "migration",
+            "",
+            "ALTER TABLE orders ADD COLUMN note text",
+        )
+        .await?;
+        self.waiting(1).await?;
+        for n in 0..8 {
+            self.busy(
+                "app_rw",
+                "web",
+                "",
+                &format!("SELECT * FROM orders WHERE id = {n}"),
+            )
+            .await?;
+        }
+        self.waiting(9).await
+    }
+
+    async fn prepared(&mut self) -> Result<(), DrillError> {
+        let client = self.session("app_rw", "payments").await?;
+        batch(
+            &client,
+            "BEGIN; UPDATE orders SET status = 'paid' WHERE id = 7; PREPARE TRANSACTION 'payment-4711'",
+        )
+        .await?;
+        drop(client);
+        for _ in 0..3 {
+            self.busy(
+                "app_rw",
+                "checkout",
+                "",
+                "UPDATE orders SET status = 'sent' WHERE id = 7",
+            )
+            .await?;
+        }
+        self.waiting(3).await
+    }
+
+    async fn deadlock(&mut self) -> Result<(), DrillError> {
+        let row = |id: i32| format!("UPDATE orders SET total = total + 1 WHERE id = {id}");
+        let begin = |id: i32| format!("BEGIN; {}", row(id));
+        // Each holds its own row before either asks for the other's.
+        let first = self.session("app_rw", "batch").await?;
+        batch(&first, &begin(1)).await?;
+        self.busy("app_rw", "api", &begin(2), &row(1)).await?;
+        self.waiting(1).await?;
+        let sql = row(2);
+        tokio::spawn(async move {
+            let _ = first.batch_execute(&sql).await;
+            std::future::pending::<()>().await;
+            drop(first);
+        });
+        self.waiting(2).await?;
+        self.busy("app_rw", "web", "", &row(1)).await?;
+        self.waiting(3).await
+    }
+
+    async fn storm(&mut self) -> Result<(), DrillError> {
+        for n in 0..24 {
+            let sql = format!(
+                "SELECT name, price FROM product WHERE id = {n} AND (SELECT pg_sleep(86400)) IS NOT NULL /* request {n} */"
+            );
+            self.busy("app_rw", "web", "", &sql).await?;
+        }
+        self.until("SELECT count(*) = 24 FROM pg_stat_activity WHERE application_name = 'web' AND wait_event = 'PgSleep'",
+        )
+        .await
+    }
+}
+
+/// A real connection; it lives as long as the client that is returned.
+///
+/// # Errors
+/// When the server doesn't let it in.
+pub async fn connect(spec: &ConnSpec, application: &str) -> Result<Client, DrillError> {
+    let mut config = Config::new();
+    config
+        .user(&spec.user)
+        .dbname(&spec.database)
+        .port(spec.port)
+        .host(&spec.host)
+        .application_name(application);
+    if let Some(password) = &spec.password {
+        config.password(password.expose());
+    }
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    Ok(client)
+}
+
+/// Runs one or more statements.
+///
+/// # Errors
+/// When one fails.
+pub async fn batch(client: &Client, sql: &str) -> Result<(), DrillError> {
+    Ok(client.batch_execute(sql).await?)
+}
+
+/// Asks until the answer is true.
+///
+/// # Errors
+/// When the question fails, or the answer doesn't become true in time.
+pub async fn until(client: &Client, sql: &str) -> Result<(), DrillError> {
+    let give_up = Instant::now() + SETTLE;
+    while Instant::now() < give_up {
+        let rows = client.query_typed(sql, &[]).await?;
+        if rows.first().is_some_and(|row| row.get::<_, bool>(0)) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err(DrillError::NotRipe {
+        what: sql.to_owned(),
+        seconds: SETTLE.as_secs(),
+    })
+}

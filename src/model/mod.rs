@@ -1,0 +1,31 @@
+//! The data: plain serde structs that every other module reads. No I/O, no clock, no colour.
+//!
+//! A `Snapshot` is one round of reads of one server; everything that is shown is a pure function of it.
+
+mod catalog;
+mod exit;
+mod finding;
+mod lock;
+mod secret;
+mod section;
+mod session;
+mod snapshot;
+mod target;
+mod thresholds;
+mod units;
+mod watchlist;
+
+pub use catalog::{Database, Override, PreparedXact, Relation, Role, Setting, Slot};
+pub use exit::ExitCode;
+pub use finding::{FindingId, Pattern, Severity};
+pub use lock::{BlockedBy, Lock, LockMode, LockTag};
+pub use secret::Secret;
+pub use section::{Part, Section};
+pub use session::{BackendId, BackendType, Client, Session, SessionState, WaitEvent};
+pub use snapshot::{
+    Clock, Login, Redaction, SNAPSHOT_FORMAT, Server, SlotLimit, SlotRefusal, Snapshot,
+};
+pub use target::{ServerRole, Target};
+pub use thresholds::Thresholds;
+pub use units::{Millis, Oid, Percent, Pid, Timestamp, Xid};
+pub use watchlist::WATCHED_SETTINGS;

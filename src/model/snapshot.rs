@@ -1,0 +1,166 @@
+//! One round of reads: what every report is a function of, and what `--save` writes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{
+    BlockedBy, Database, Lock, Oid, Override, Part, Pid, PreparedXact, Relation, Role, Section,
+    Session, Setting, Slot, Target, Timestamp,
+};
+
+/// Format name and version on disk. The number rises with any change that an older reader would misread.
+pub const SNAPSHOT_FORMAT: &str = "stanch.snapshot/1";
+
+/// Whose clock `taken_at` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    Server,
+    /// No connection was had: the time of the attempt, by the machine that tried.
+    Client,
+}
+
+/// Which limit refused a connection, told by SQLSTATE 53300 and the routine that raised it (never by its text, which
+/// is localised).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotLimit {
+    /// Every slot is taken, the reserved ones too.
+    Nothing,
+    /// Only slots reserved for superusers (or `pg_use_reserved_connections`, 16+) are left.
+    Reserved,
+    /// `ALTER ROLE … CONNECTION LIMIT`.
+    Role,
+    /// `ALTER DATABASE … CONNECTION LIMIT`.
+    Database,
+    /// A pooler's own limit, by SQLSTATE 08P01.
+    Pooler,
+    /// 53300 from a routine that isn't known.
+    Unknown,
+}
+
+/// A login that was refused for want of a slot, in this round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotRefusal {
+    pub limit: SlotLimit,
+    pub user: String,
+    pub database: String,
+}
+
+/// What was reduced before anything was shown or saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redaction {
+    /// What the rule is, in words.
+    pub rule: String,
+    pub statements_reduced: u32,
+}
+
+/// Facts of the server and of the slots it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// `server_version_num`, as 150018.
+    pub version_num: u32,
+    /// The process that answered.
+    pub own_pid: Pid,
+    /// The database this round was read in: only its relations have names.
+    pub datid: Option<Oid>,
+    pub started_at: Option<Timestamp>,
+    pub max_connections: u32,
+    pub superuser_reserved: u32,
+    /// `reserved_connections`; 0 before PostgreSQL 16, which has none.
+    pub reserved: u32,
+    /// Slots that a provider keeps for itself, where it says so (`rds.rds_superuser_reserved_connections`).
+    pub provider_reserved: Option<u32>,
+    /// `deadlock_timeout`, in ms.
+    pub deadlock_timeout_ms: Option<u64>,
+}
+
+/// What the login that read this may see and do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    pub user: String,
+    pub superuser: bool,
+    pub replication: bool,
+    pub read_all_stats: bool,
+    pub read_all_settings: bool,
+    pub signal_backend: bool,
+    /// `pg_use_reserved_connections`; `None` before PostgreSQL 16.
+    pub use_reserved_connections: Option<bool>,
+    /// `pg_signal_autovacuum_worker`; `None` before PostgreSQL 18.
+    pub signal_autovacuum: Option<bool>,
+}
+
+/// One round of reads of one server, redacted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub format: String,
+    pub taken_at: Timestamp,
+    pub clock: Clock,
+    pub redaction: Redaction,
+    pub target: Target,
+    pub refusals: Vec<SlotRefusal>,
+    pub server: Section<Server>,
+    pub login: Section<Login>,
+    pub activity: Section<Vec<Session>>,
+    pub databases: Section<Vec<Database>>,
+    pub roles: Section<Vec<Role>>,
+    pub locks: Section<Vec<Lock>>,
+    pub blocking: Section<Vec<BlockedBy>>,
+    pub relations: Section<Vec<Relation>>,
+    pub prepared: Section<Vec<PreparedXact>>,
+    pub settings: Section<Vec<Setting>>,
+    pub overrides: Section<Vec<Override>>,
+    pub slots: Section<Vec<Slot>>,
+}
+
+impl Snapshot {
+    /// What became of a part: its status and, where there is no value, why.
+    pub fn status(&self, part: Part) -> (&'static str, Option<String>) {
+        fn of<T>(section: &Section<T>) -> (&'static str, Option<String>) {
+            (section.status(), section.why())
+        }
+        match part {
+            Part::Server => of(&self.server),
+            Part::Login => of(&self.login),
+            Part::Activity => of(&self.activity),
+            Part::Databases => of(&self.databases),
+            Part::Roles => of(&self.roles),
+            Part::Locks => of(&self.locks),
+            Part::Blocking => of(&self.blocking),
+            Part::Relations => of(&self.relations),
+            Part::Prepared => of(&self.prepared),
+            Part::Settings => of(&self.settings),
+            Part::Overrides => of(&self.overrides),
+            Part::Slots => of(&self.slots),
+        }
+    }
+
+    /// What is known when no connection was had: where it was tried, and which logins were refused.
+    pub fn without_connection(
+        taken_at: Timestamp,
+        target: Target,
+        refusals: Vec<SlotRefusal>,
+        redaction: Redaction,
+    ) -> Self {
+        const WHY: &str = "no connection";
+        Self {
+            format: SNAPSHOT_FORMAT.into(),
+            taken_at,
+            clock: Clock::Client,
+            redaction,
+            target,
+            refusals,
+            server: Section::skipped(WHY),
+            login: Section::skipped(WHY),
+            activity: Section::skipped(WHY),
+            databases: Section::skipped(WHY),
+            roles: Section::skipped(WHY),
+            locks: Section::skipped(WHY),
+            blocking: Section::skipped(WHY),
+            relations: Section::skipped(WHY),
+            prepared: Section::skipped(WHY),
+            settings: Section::skipped(WHY),
+            overrides: Section::skipped(WHY),
+            slots: Section::skipped(WHY),
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! One round of reads: one pipelined read-only transaction with local timeouts, each part in a savepoint of its own.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::future::{join, join3, join4, join5};
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row};
+
+use super::catalog::{self, Topic};
+use super::connect::{Connected, chain};
+use super::rows::{self, Cells, Names, RowError};
+use super::waiters;
+use crate::bundle;
+use crate::model::{
+    Clock, Lock, Oid, Part, Pid, SNAPSHOT_FORMAT, Section, Server, ServerRole, Snapshot, Target,
+    Timestamp, WATCHED_SETTINGS,
+};
+
+/// `lock_timeout` stays under the default `deadlock_timeout` of 1 s, or a wait of ours would trigger its check.
+/// The encoding keeps the server from converting (and failing on) texts of other databases.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY NOT DEFERRABLE; \
+SET LOCAL lock_timeout = '300ms'; \
+SET LOCAL idle_in_transaction_session_timeout = '30s'; \
+SET LOCAL search_path = pg_catalog, pg_temp; \
+SET LOCAL client_encoding = 'SQL_ASCII'; \
+SET LOCAL application_name = 'stanch'";
+const STATEMENT_TIMEOUT: &str = "SELECT pg_catalog.set_config('statement_timeout', $1, true)";
+const SAVEPOINT: &str = "SAVEPOINT part";
+/// Whatever the read did: a failed one would fail all later ones with 25P02.
+const RELEASE: &str = "ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part";
+const COMMIT: &str = "COMMIT";
+
+/// How far a round may go.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundOptions {
+    /// `statement_timeout` of each read.
+    pub statement_timeout: Duration,
+    /// Over the whole round, on this side: some waits ignore `statement_timeout`.
+    pub deadline: Duration,
+}
+
+/// The parts that a report needs. `server` and `login` are always read.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts(&'static [Part]);
+
+impl Parts {
+    pub const ALL: Self = Self(&Part::ALL);
+
+    pub const fn of(parts: &'static [Part]) -> Self {
+        Self(parts)
+    }
+
+    fn has(self, part: Part) -> bool {
+        self.0.contains(&part)
+    }
+}
+
+/// A round that told nothing: not even which server this is.
+#[derive(Debug, thiserror::Error)]
+#[error("the read failed: {message} ({code})")]
+pub struct RoundError {
+    pub code: String,
+    pub message: String,
+    /// The connection is gone, so another round on it is in vain.
+    pub connection_lost: bool,
+}
+
+/// What the server section reads: facts of the server, and where and when this is.
+struct ServerRow {
+    server: Server,
+    taken_at: Timestamp,
+    version: String,
+    role: ServerRole,
+    database: String,
+    user: String,
+}
+
+/// Reads the parts in one transaction; what fails, fails alone.
+///
+/// # Errors
+/// Only when the server section can't be read: without it there is no clock to tell ages by.
+pub async fn round(
+    connected: &Connected,
+    parts: Parts,
+    options: RoundOptions,
+) -> Result<Snapshot, RoundError> {
+    let reader = Reader {
+        client: &connected.client,
+        major: connected.major,
+        deadline: Instant::now() + options.deadline,
+        parts,
+    };
+    let timeout = format!("{}ms", options.statement_timeout.as_millis());
+    let watched: &[&str] = &WATCHED_SETTINGS;
+    let timeout: Params<'_> = &[(&timeout, Type::TEXT)];
+    let watched: Params<'_> = &[(&watched, Type::TEXT_ARRAY)];
+    let query_size = Cell::new(None);
+    // The first flight: all of it is on its way, in this order, before the first answer is awaited.
+    let begin = join(
+        reader.command(BEGIN),
+        reader.rows(STATEMENT_TIMEOUT, timeout),
+    );
+    let facts = join4(
+        reader.read(&catalog::SERVER, &[], |c| server_row(c, &query_size)),
+        reader.read(&catalog::LOGIN, &[], rows::login),
+        reader.read(&catalog::DATABASES, &[], rows::database),
+        reader.read(&catalog::ROLES, &[], rows::role),
+    );
+    let state = join3(
+        reader.part(Part::Activity, &catalog::ACTIVITY, &[], |c| {
+            rows::session(c, query_size.get())
+        }),
+        reader.part(Part::Locks, &catalog::LOCKS, &[], rows::lock),
+        reader.raw_part(Part::Prepared, &catalog::PREPARED, &[]),
+    );
+    let slow = join3(
+        reader.part(Part::Settings, &catalog::SETTINGS, watched, rows::setting),
+        reader.part(
+            Part::Overrides,
+            &catalog::OVERRIDES,
+            &[],
+            rows::setting_override,
+        ),
+        reader.part(Part::Slots, &catalog::SLOTS, &[], rows::slot),
+    );
+    let flight = join5(begin, facts, state, slow, async {
+        if !parts.has(Part::Blocking) && !parts.has(Part::Relations) {
+            reader.command(COMMIT).await.ok();
+        }
+    });
+    let (
+        _,
+        (server, login, databases, roles),
+        (mut activity, locks, prepared),
+        (settings, mut overrides, slots),
+        (),
+    ) = flight.await;
+    let server = first_row(server).map_err(|(code, message)| RoundError {
+        code,
+        message,
+        connection_lost: connected.client.is_closed(),
+    })?;
+
+    // The second flight: what depends on the locks, and the end.
+    let datid = databases
+        .rows()
+        .iter()
+        .find(|d| d.name == server.database)
+        .map(|d| d.oid);
+    let waiters: Vec<i32> = waiters::to_ask(locks.rows())
+        .into_iter()
+        .map(|pid| pid.0)
+        .collect();
+    let relations = locked_relations(&locks, datid);
+    let waiters: Params<'_> = &[(&waiters, Type::INT4_ARRAY)];
+    let relations: Params<'_> = &[(&relations, Type::OID_ARRAY)];
+    let (blocking, relations) = if parts.has(Part::Blocking) || parts.has(Part::Relations) {
+        let second = join3(
+            reader.part(
+                Part::Blocking,
+                &catalog::BLOCKING,
+                waiters,
+                rows::blocked_by,
+            ),
+            reader.part(
+                Part::Relations,
+                &catalog::RELATIONS,
+                relations,
+                rows::relation,
+            ),
+            reader.command(COMMIT),
+        );
+        let (blocking, relations, _) = second.await;
+        (blocking, relations)
+    } else {
+        (Section::skipped(NOT_ASKED), Section::skipped(NOT_ASKED))
+    };
+
+    let names = Names::new(databases.rows(), roles.rows());
+    if let Some(sessions) = activity.get_mut() {
+        rows::name_sessions(sessions, &names);
+    }
+    if let Some(overrides) = overrides.get_mut() {
+        overrides.retain(|o| WATCHED_SETTINGS.contains(&o.name.as_str()));
+    }
+    let mut snapshot = Snapshot {
+        format: SNAPSHOT_FORMAT.into(),
+        taken_at: server.taken_at,
+        clock: Clock::Server,
+        redaction: bundle::no_redaction(),
+        target: Target {
+            name: connected.spec.name.clone(),
+            host: connected.spec.host.clone(),
+            port: connected.spec.port,
+            database: server.database,
+            user: server.user,
+            server_version: Some(server.version),
+            role: Some(server.role),
+            via_pooler: (connected.key_pid != 0)
+                .then_some(connected.key_pid != server.server.own_pid.0),
+        },
+        refusals: connected.refusals.clone(),
+        server: Section::Collected(Server {
+            datid,
+            ..server.server
+        }),
+        login: single(login),
+        activity,
+        databases,
+        roles,
+        locks,
+        blocking,
+        relations,
+        prepared: prepared.and_then(&catalog::PREPARED, |c| rows::prepared(c, &names)),
+        settings,
+        overrides,
+        slots,
+    };
+    bundle::redact(&mut snapshot);
+    Ok(snapshot)
+}
+
+const NOT_ASKED: &str = "not part of this report";
+
+/// Relations whose names this database knows: its own and the shared ones. An oid of another database may be
+/// something else here.
+fn locked_relations(locks: &Section<Vec<Lock>>, datid: Option<Oid>) -> Vec<u32> {
+    let mut oids: Vec<u32> = locks
+        .rows()
+        .iter()
+        .filter_map(|lock| lock.tag.relation())
+        .filter(|(database, _)| database.0 == 0 || Some(*database) == datid)
+        .map(|(_, relation)| relation.0)
+        .collect();
+    oids.sort_unstable();
+    oids.dedup();
+    oids
+}
+
+fn server_row(c: &Cells<'_>, query_size: &Cell<Option<i64>>) -> Result<ServerRow, RowError> {
+    let count = |column| c.must::<i32>(column).map(i32::unsigned_abs);
+    // The rows of activity, which come after this one, are judged by it.
+    query_size.set(c.opt("query_size")?);
+    Ok(ServerRow {
+        server: Server {
+            version_num: count("version_num")?,
+            own_pid: Pid(c.must("own_pid")?),
+            datid: None,
+            started_at: c.time("started_at")?,
+            max_connections: count("max_connections")?,
+            superuser_reserved: count("superuser_reserved")?,
+            reserved: c.opt::<i32>("reserved")?.unwrap_or(0).unsigned_abs(),
+            provider_reserved: c.opt::<i32>("provider_reserved")?.map(i32::unsigned_abs),
+            deadlock_timeout_ms: c.opt::<i64>("deadlock_timeout_ms")?.map(i64::unsigned_abs),
+        },
+        taken_at: c
+            .time("taken_at")?
+            .unwrap_or_else(|| Timestamp::new(chrono::DateTime::UNIX_EPOCH)),
+        version: c.must_text("version")?,
+        role: if c.must("in_recovery")? {
+            ServerRole::Standby
+        } else {
+            ServerRole::Primary
+        },
+        database: c.must_text("database")?,
+        user: c.must_text("user")?,
+    })
+}
+
+fn first_row<T>(section: Section<Vec<T>>) -> Result<T, (String, String)> {
+    match section {
+        Section::Collected(mut rows) if !rows.is_empty() => Ok(rows.swap_remove(0)),
+        Section::Collected(_) => Err(("no_row".into(), "the query gave no row".into())),
+        Section::Skipped(why) => Err(("skipped".into(), why)),
+        Section::Failed { code, message } => Err((code, message)),
+    }
+}
+
+fn single<T>(section: Section<Vec<T>>) -> Section<T> {
+    match section {
+        Section::Skipped(why) => Section::Skipped(why),
+        other => match first_row(other) {
+            Ok(row) => Section::Collected(row),
+            Err((code, message)) => Section::Failed { code, message },
+        },
+    }
+}
+
+/// One read in a transaction of the same kind.
+///
+/// # Errors
+/// The server's SQLSTATE (or the tool's own word) and message.
+pub(super) async fn one_read(
+    connected: &Connected,
+    topic: &Topic,
+    params: Params<'_>,
+    options: RoundOptions,
+) -> Result<Vec<Row>, RoundError> {
+    let deadline = Instant::now() + options.deadline;
+    let reader = Reader {
+        client: &connected.client,
+        major: connected.major,
+        deadline,
+        parts: Parts::ALL,
+    };
+    let timeout = format!("{}ms", options.statement_timeout.as_millis());
+    let timeout: Params<'_> = &[(&timeout, Type::TEXT)];
+    let begin = join(
+        reader.command(BEGIN),
+        reader.rows(STATEMENT_TIMEOUT, timeout),
+    );
+    let (_, rows, _) = join3(begin, reader.raw(topic, params), reader.command(COMMIT)).await;
+    match rows {
+        Section::Collected(rows) => Ok(rows),
+        Section::Skipped(message) => Err(RoundError {
+            code: "skipped".into(),
+            message,
+            connection_lost: false,
+        }),
+        Section::Failed { code, message } => Err(RoundError {
+            code,
+            message,
+            connection_lost: connected.client.is_closed(),
+        }),
+    }
+}
+
+pub(super) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+/// Sends reads; each is bounded by the round's deadline.
+struct Reader<'a> {
+    client: &'a Client,
+    major: u32,
+    deadline: Instant,
+    parts: Parts,
+}
+
+impl Reader<'_> {
+    /// A command without a result. Its failure shows in the reads that follow it.
+    async fn command(&self, sql: &str) -> Result<(), Fault> {
+        self.bounded(self.client.batch_execute(sql)).await
+    }
+
+    async fn rows(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Fault> {
+        self.bounded(self.client.query_typed(sql, params)).await
+    }
+
+    async fn bounded<T>(
+        &self,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Fault> {
+        match timeout_at(self.deadline, work).await {
+            Ok(done) => done.map_err(Fault::of),
+            Err(_) => Err(Fault {
+                code: "deadline".into(),
+                message: "no answer within the time for the whole round (--deadline)".into(),
+            }),
+        }
+    }
+
+    /// Savepoint, read, back to the savepoint: in one flight, whatever the read does.
+    async fn raw(&self, topic: &Topic, params: Params<'_>) -> Section<Vec<Row>> {
+        let sql = topic.sql(self.major);
+        match join3(
+            self.command(SAVEPOINT),
+            self.rows(sql, params),
+            self.command(RELEASE),
+        )
+        .await
+        .1
+        {
+            Ok(rows) => Section::Collected(rows),
+            Err(fault) => fault.into(),
+        }
+    }
+
+    async fn read<T>(
+        &self,
+        topic: &'static Topic,
+        params: Params<'_>,
+        one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
+    ) -> Section<Vec<T>> {
+        self.raw(topic, params).await.and_then(topic, one)
+    }
+
+    async fn raw_part(&self, part: Part, topic: &Topic, params: Params<'_>) -> Section<Vec<Row>> {
+        if self.parts.has(part) {
+            self.raw(topic, params).await
+        } else {
+            Section::skipped(NOT_ASKED)
+        }
+    }
+
+    async fn part<T>(
+        &self,
+        part: Part,
+        topic: &'static Topic,
+        params: Params<'_>,
+        one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
+    ) -> Section<Vec<T>> {
+        self.raw_part(part, topic, params)
+            .await
+            .and_then(topic, one)
+    }
+}
+
+/// Why a read failed: the server's SQLSTATE, or the tool's own word.
+struct Fault {
+    code: String,
+    message: String,
+}
+
+impl Fault {
+    fn of(error: tokio_postgres::Error) -> Self {
+        match error.as_db_error() {
+            Some(db) => Self {
+                code: db.code().code().into(),
+                message: db.message().into(),
+            },
+            None if error.is_closed() => Self {
+                code: "closed".into(),
+                message: "the connection was lost".into(),
+            },
+            None => Self {
+                code: "client".into(),
+                message: chain(&error),
+            },
+        }
+    }
+}
+
+impl<T> From<Fault> for Section<T> {
+    fn from(fault: Fault) -> Self {
+        Self::Failed {
+            code: fault.code,
+            message: fault.message,
+        }
+    }
+}
+
+impl Section<Vec<Row>> {
+    fn and_then<T>(
+        self,
+        topic: &'static Topic,
+        one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
+    ) -> Section<Vec<T>> {
+        match self {
+            Self::Collected(rows) => match rows::decode(topic.name, &rows, one) {
+                Ok(values) => Section::Collected(values),
+                Err(error) => Section::Failed {
+                    code: "row".into(),
+                    message: error.to_string(),
+                },
+            },
+            Self::Skipped(why) => Section::Skipped(why),
+            Self::Failed { code, message } => Section::Failed { code, message },
+        }
+    }
+}

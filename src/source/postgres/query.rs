@@ -1,0 +1,135 @@
+//! `query run`: one built-in query and its rows as they came.
+
+use serde_json::Value;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::catalog::{Param, Topic};
+use super::collect::{RoundError, RoundOptions, one_read};
+use super::connect::Connected;
+use super::rows::{Cells, RowError};
+use crate::model::WATCHED_SETTINGS;
+use crate::sql;
+
+/// The rows of one query.
+#[derive(Debug)]
+pub struct Rows {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// Why there are no rows.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    #[error(transparent)]
+    Read(#[from] RoundError),
+    #[error(transparent)]
+    Row(#[from] RowError),
+}
+
+/// Runs a built-in query in a bounded read-only transaction.
+///
+/// # Errors
+/// When the read fails, or a column has a type that the queries don't use.
+pub async fn run(
+    connected: &Connected,
+    topic: &'static Topic,
+    options: RoundOptions,
+) -> Result<Rows, QueryError> {
+    let rows = match topic.param {
+        None => one_read(connected, topic, &[], options).await?,
+        // Of the settings only those that are watched: others may hold a password.
+        Some(Param::TextArray) => {
+            let names: &[&str] = &WATCHED_SETTINGS;
+            one_read(connected, topic, &[(&names, Type::TEXT_ARRAY)], options).await?
+        }
+        Some(Param::Int4Array) => {
+            null(
+                connected,
+                topic,
+                &None::<Vec<i32>>,
+                Type::INT4_ARRAY,
+                options,
+            )
+            .await?
+        }
+        Some(Param::OidArray) => {
+            null(
+                connected,
+                topic,
+                &None::<Vec<u32>>,
+                Type::OID_ARRAY,
+                options,
+            )
+            .await?
+        }
+    };
+    let columns: Vec<(String, Type)> = rows
+        .first()
+        .map(|row| {
+            row.columns()
+                .iter()
+                .map(|c| (c.name().to_owned(), c.type_().clone()))
+                .collect()
+        })
+        .unwrap_or_default();
+    let values = rows
+        .iter()
+        .map(|row| row_values(topic.name, row, &columns))
+        .collect::<Result<_, _>>()?;
+    Ok(Rows {
+        columns: columns.into_iter().map(|(name, _)| name).collect(),
+        rows: values,
+    })
+}
+
+async fn null(
+    connected: &Connected,
+    topic: &Topic,
+    value: &(dyn ToSql + Sync),
+    ty: Type,
+    options: RoundOptions,
+) -> Result<Vec<Row>, RoundError> {
+    one_read(connected, topic, &[(value, ty)], options).await
+}
+
+fn row_values(
+    query: &'static str,
+    row: &Row,
+    columns: &[(String, Type)],
+) -> Result<Vec<Value>, RowError> {
+    let cells = Cells::new(query, row);
+    columns
+        .iter()
+        .map(|(name, ty)| Ok(redacted(name, value(&cells, name, ty)?)))
+        .collect()
+}
+
+fn value(cells: &Cells<'_>, name: &str, ty: &Type) -> Result<Value, RowError> {
+    Ok(match *ty {
+        Type::BOOL => cells.opt::<bool>(name)?.into(),
+        Type::INT2 => cells.opt::<i16>(name)?.into(),
+        Type::INT4 => cells.opt::<i32>(name)?.into(),
+        Type::INT8 => cells.opt::<i64>(name)?.into(),
+        Type::OID => cells.opt::<u32>(name)?.into(),
+        Type::INT4_ARRAY => cells.opt::<Vec<i32>>(name)?.into(),
+        Type::TIMESTAMPTZ => cells.time(name)?.map(|at| at.to_string()).into(),
+        _ => cells.text(name)?.into(),
+    })
+}
+
+/// The same reduction as in a snapshot, and settings by ALTER ROLE only where they are watched.
+fn redacted(column: &str, value: Value) -> Value {
+    match (column, &value) {
+        ("query", Value::String(text)) => sql::reduce_secret(text).map_or(value, Value::String),
+        ("config", Value::String(text)) => {
+            let name = text.split('=').next().unwrap_or_default();
+            if WATCHED_SETTINGS.contains(&name) {
+                value
+            } else {
+                Value::String(format!("{name}=(not shown)"))
+            }
+        }
+        _ => value,
+    }
+}

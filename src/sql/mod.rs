@@ -1,0 +1,10 @@
+//! PURE: SQL text as strangers wrote it, whole or cut in the middle: tokens, one fingerprint, secrets, quoting.
+
+mod lexer;
+mod normalise;
+mod quote;
+mod secrets;
+
+pub use normalise::fingerprint;
+pub use quote::{identifier, literal};
+pub use secrets::{REDACTION_RULE, reduce_secret};

@@ -1,0 +1,108 @@
+//! Where output goes: results to standard output, everything else to standard error.
+
+use std::io::{self, Write};
+
+use owo_colors::OwoColorize as _;
+
+use crate::model::Severity;
+
+/// How a result is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Table,
+    Json,
+}
+
+/// What the output can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns; `None`: no limit, as in a pipe.
+    pub width: Option<usize>,
+    pub color: bool,
+    /// More detail was asked for.
+    pub verbose: bool,
+}
+
+impl Style {
+    /// Colour is a second channel: the word says it all.
+    pub fn severity(self, severity: Severity) -> String {
+        let word = severity.word();
+        match (self.color, severity) {
+            (false, _) => word.to_owned(),
+            (true, Severity::Critical) => word.red().bold().to_string(),
+            (true, Severity::Warning) => word.yellow().bold().to_string(),
+            (true, Severity::Info) => word.cyan().to_string(),
+        }
+    }
+
+    pub fn strong(self, text: &str) -> String {
+        if self.color {
+            text.bold().to_string()
+        } else {
+            text.to_owned()
+        }
+    }
+
+    pub fn faint(self, text: &str) -> String {
+        if self.color {
+            text.dimmed().to_string()
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// The two streams, and how the person wants them.
+pub struct Console {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+    pub format: Format,
+    pub style: Style,
+    /// JSON on one line: for rounds that follow one another.
+    pub compact: bool,
+    /// Clear the screen before each round: for repeats on a terminal.
+    pub redraw: bool,
+    pub quiet: bool,
+}
+
+impl Console {
+    pub fn new(out: Box<dyn Write>, err: Box<dyn Write>, format: Format, style: Style) -> Self {
+        Self {
+            out,
+            err,
+            format,
+            style,
+            compact: false,
+            redraw: false,
+            quiet: false,
+        }
+    }
+
+    /// Writes a whole result at once.
+    ///
+    /// # Errors
+    /// When standard output can't be written to; a closed pipe is for the caller to take as success.
+    pub fn result(&mut self, text: &str) -> io::Result<()> {
+        if self.redraw && self.format == Format::Table {
+            self.out.write_all(b"\x1b[H\x1b[2J\x1b[3J")?;
+        }
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// A word to the person: never part of the result.
+    pub fn note(&mut self, text: &str) {
+        if !self.quiet {
+            // Nobody is left to tell that standard error is gone.
+            let _ = writeln!(self.err, "{text}");
+        }
+    }
+
+    /// What went wrong: also said when quiet.
+    pub fn error(&mut self, text: &str, hint: Option<&str>) {
+        let _ = writeln!(self.err, "stanch: {text}");
+        if let Some(hint) = hint {
+            let _ = writeln!(self.err, "  try: {hint}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The first lines of every report: which server, when, and how much of it could be seen.
+
+use super::console::Style;
+use super::sanitize::clean;
+use crate::analysis::Head;
+use crate::model::{ServerRole, Target};
+
+/// `app@db1:5432 · PostgreSQL 15.18 primary`
+pub fn identity(target: &Target) -> String {
+    let mut text = clean(&target.label());
+    if let Some(version) = &target.server_version {
+        // Distributions add their own name in brackets.
+        let version = version.split_whitespace().next().unwrap_or(version);
+        text.push_str(&format!(" · PostgreSQL {version}"));
+    }
+    match target.role {
+        Some(ServerRole::Primary) => text.push_str(" primary"),
+        Some(ServerRole::Standby) => text.push_str(" standby"),
+        None => {}
+    }
+    if target.via_pooler == Some(true) {
+        text.push_str(", through a pooler");
+    }
+    text
+}
+
+pub fn header(head: &Head, style: Style) -> String {
+    let at = head
+        .taken_at
+        .utc()
+        .format("%Y-%m-%d %H:%M:%S UTC")
+        .to_string();
+    let mut text = format!("{} · {at}\n", style.strong(&identity(&head.target)));
+    let coverage = &head.coverage;
+    if let (Some(hidden @ 1..), Some(total)) = (coverage.sessions_hidden, coverage.sessions_total) {
+        text.push_str(&format!("coverage: {hidden} of {total} sessions hidden"));
+        match coverage.missing_grants.as_slice() {
+            [] => {}
+            grants => text.push_str(&format!(": {}", clean(&grants.join(" ")))),
+        }
+        text.push('\n');
+    }
+    for (section, why) in coverage.failed() {
+        text.push_str(&format!("not seen: {section}: {}\n", clean(why)));
+    }
+    text
+}

@@ -1,0 +1,104 @@
+use std::collections::BTreeMap;
+
+use super::{NONE, Table, age, count, or_none, statement};
+use crate::analysis::Head;
+use crate::analysis::activity::{Activity, SessionRow};
+use crate::view::console::Style;
+use crate::view::layout::{Column, table};
+
+impl Table for Activity {
+    fn table(&self, head: &Head, style: Style) -> String {
+        if self.sessions.is_empty() {
+            let why = if head.coverage.is_complete() {
+                ""
+            } else {
+                " that could be seen"
+            };
+            return format!("no session{why}{}\n", left_out(self.filtered_out));
+        }
+        let columns = [
+            Column::number("pid"),
+            Column::text("user").shrink(6),
+            Column::text("database").shrink(6).drop(3),
+            Column::text("application").shrink(8).drop(2),
+            Column::text("client").shrink(9).drop(4),
+            Column::text("state").shrink(10),
+            Column::text("wait event").shrink(8).drop(1),
+            Column::number("query age"),
+            Column::number("xact age"),
+            Column::text("query").flex(16),
+        ];
+        let rows = self.sessions.iter().map(row).collect();
+        format!("{}\n{}", self.summary(), table(&columns, rows, style.width))
+    }
+}
+
+impl Activity {
+    /// `23 sessions: 16 idle, 5 active, 2 idle in transaction`
+    fn summary(&self) -> String {
+        let mut states: BTreeMap<String, usize> = BTreeMap::new();
+        for session in &self.sessions {
+            *states.entry(state(session)).or_default() += 1;
+        }
+        let mut states: Vec<(String, usize)> = states.into_iter().collect();
+        states.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+        let states: Vec<String> = states
+            .into_iter()
+            .map(|(state, number)| format!("{number} {state}"))
+            .collect();
+        format!(
+            "{}: {}{}",
+            count(self.sessions.len(), "session"),
+            states.join(", "),
+            left_out(self.filtered_out)
+        )
+    }
+}
+
+fn left_out(filtered: usize) -> String {
+    if filtered == 0 {
+        String::new()
+    } else {
+        format!(" ({filtered} more don't match the filter)")
+    }
+}
+
+fn state(session: &SessionRow) -> String {
+    match (&session.state, session.hidden) {
+        (Some(state), _) => state.as_str().to_owned(),
+        (None, true) => "hidden".into(),
+        (None, false) => session
+            .backend_type
+            .as_ref()
+            .map_or(NONE, |kind| kind.as_str())
+            .to_owned(),
+    }
+}
+
+fn row(s: &SessionRow) -> Vec<String> {
+    let client = match (&s.client_addr, s.hidden, s.backend_start) {
+        (Some(addr), ..) => addr.clone(),
+        (None, true, _) | (None, _, None) => NONE.into(),
+        (None, false, Some(_)) => "local".into(),
+    };
+    let wait = match (&s.wait_event_type, &s.wait_event) {
+        (Some(class), Some(event)) => format!("{class}/{event}"),
+        _ => NONE.into(),
+    };
+    let pid = match s.leader_pid {
+        Some(leader) => format!("{} of {leader}", s.pid),
+        None => s.pid.to_string(),
+    };
+    vec![
+        pid,
+        or_none(s.user.as_deref()),
+        or_none(s.database.as_deref()),
+        or_none(s.application_name.as_deref()),
+        client,
+        state(s),
+        wait,
+        age(s.query_age_ms),
+        age(s.xact_age_ms),
+        statement(s.query.as_deref(), s.query_truncated),
+    ]
+}

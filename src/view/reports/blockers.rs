@@ -1,0 +1,214 @@
+use super::{Table, count, statement};
+use crate::analysis::Head;
+use crate::analysis::blocking::{Action, Blockers, Root, RootKind, Tree, TreeLine, TreeWaiter};
+use crate::model::Pid;
+use crate::view::console::Style;
+use crate::view::sanitize::{clean, cut, width};
+
+impl Table for Blockers {
+    fn table(&self, head: &Head, style: Style) -> String {
+        if self.blocked == 0 {
+            let seen = head
+                .coverage
+                .failed()
+                .all(|(section, _)| section != "locks");
+            let text = if seen {
+                "nobody is blocked"
+            } else {
+                "who is blocked can't be told: the locks weren't read"
+            };
+            return format!("{text}\n");
+        }
+        let longest = self
+            .longest_wait_ms
+            .map_or(String::new(), |wait| format!(", the longest for {wait}"));
+        let mut out = format!(
+            "{} blocked{longest}; {}\n",
+            count(self.blocked, "session"),
+            count(self.roots.len(), "root")
+        );
+        for (number, (root, tree)) in self.roots.iter().zip(&self.trees).enumerate() {
+            out.push('\n');
+            describe(&mut out, number + 1, root, tree, &self.cycles, style);
+        }
+        let more = self.roots.len() - self.trees.len();
+        if more > 0 {
+            out.push_str(&format!(
+                "\nand {} that free fewer (--json lists them all)\n",
+                count(more, "root")
+            ));
+        }
+        out
+    }
+}
+
+fn describe(
+    out: &mut String,
+    number: usize,
+    root: &Root,
+    tree: &Tree,
+    cycles: &[Vec<Pid>],
+    style: Style,
+) {
+    let mut line = |text: &str| push(out, text, style);
+    line(&style_root(number, root, style));
+    let counts = format!(
+        "   blocks {} ({} directly); {} freed if it ends",
+        root.blocked_total,
+        root.blocked_direct,
+        if root.freed == root.blocked_total {
+            "all".into()
+        } else {
+            root.freed.to_string()
+        }
+    );
+    line(&counts);
+    if root.kind == RootKind::Cycle {
+        for pids in cycles.iter().take(5) {
+            let pids: Vec<String> = pids.iter().take(12).map(ToString::to_string).collect();
+            line(&format!("   circle: {}", pids.join(", ")));
+        }
+    }
+    if let Some(query) = root.query.as_deref() {
+        let word = if root.state.as_ref().is_some_and(|s| s.as_str() == "active") {
+            "runs"
+        } else {
+            "last ran"
+        };
+        line(&format!(
+            "   {word}: {}",
+            statement(Some(query), root.query_truncated)
+        ));
+    }
+    for waiter in &tree.lines {
+        line(&tree_line(waiter));
+    }
+    let remedy = &root.remedy;
+    let action = match remedy.action {
+        Action::Cancel => "cancel",
+        Action::Terminate => "terminate",
+        Action::ResolvePrepared => "commit or roll back",
+        Action::Wait => "wait",
+        Action::Grant => "see more first",
+    };
+    let pid = remedy.pid.map_or(String::new(), |pid| format!(" {pid}"));
+    // Advice and commands are never cut: a terminal wraps them, and what is pasted must be whole.
+    out.push_str(&format!(
+        "   {} {action}{pid}: {}\n",
+        style.strong("do:"),
+        clean(&remedy.why)
+    ));
+    if let Some(lost) = &remedy.lost {
+        out.push_str(&format!("   lost: {}\n", clean(lost)));
+    }
+    for (word, command) in [("  ", &remedy.command), ("or", &remedy.or_command)] {
+        if let Some(command) = command {
+            out.push_str(&format!("   {word} {}\n", clean(command)));
+        }
+    }
+}
+
+fn push(out: &mut String, text: &str, style: Style) {
+    out.push_str(&cut(text, style.width.unwrap_or(usize::MAX)));
+    out.push('\n');
+}
+
+/// Plain when it must be cut: an escape sequence may not be cut in the middle.
+fn style_root(number: usize, root: &Root, style: Style) -> String {
+    let text = format!("{number}. {}", root_words(root));
+    if style.width.is_none_or(|most| width(&text) <= most) {
+        style.strong(&text)
+    } else {
+        text
+    }
+}
+
+fn root_words(root: &Root) -> String {
+    let who = [root.user.as_deref(), root.application_name.as_deref()];
+    let who: Vec<String> = who.into_iter().flatten().map(clean).collect();
+    let database = root
+        .database
+        .as_deref()
+        .map_or(String::new(), |d| format!(" in {}", clean(d)));
+    let age = root
+        .xact_age_ms
+        .map_or(String::new(), |age| format!(", transaction of {age}"));
+    match root.kind {
+        RootKind::Prepared => {
+            let gid = root.gid.as_deref().map_or("(gid unknown)".into(), clean);
+            let prepared = root
+                .xact_age_ms
+                .map_or(String::new(), |age| format!(", prepared {age} ago"));
+            format!(
+                "prepared transaction {gid}{database}, {}{prepared}",
+                who.join(", ")
+            )
+        }
+        RootKind::Cycle => "deadlock: sessions wait for each other".into(),
+        RootKind::Startup | RootKind::Session => {
+            let pid = root.pid.map_or_else(|| "?".into(), |pid| pid.to_string());
+            let state = match (&root.state, root.hidden, &root.backend_type) {
+                (Some(state), _, _) => {
+                    let idle = state.as_str() != "active";
+                    let since = root
+                        .state_age_ms
+                        .filter(|_| idle)
+                        .map_or(String::new(), |age| format!(" for {age}"));
+                    format!("{}{since}", clean(state.as_str()))
+                }
+                (None, true, _) => "state hidden".into(),
+                (None, false, Some(kind)) => clean(kind.as_str()),
+                (None, false, None) => "gone".into(),
+            };
+            let from = root
+                .client_addr
+                .as_deref()
+                .map_or(String::new(), |addr| format!(" from {}", clean(addr)));
+            format!("pid {pid} {}{database}{from}: {state}{age}", who.join(", "))
+        }
+    }
+}
+
+fn tree_line(line: &TreeLine) -> String {
+    match line {
+        TreeLine::Waiter(w) => waiter_line(w),
+        TreeLine::More {
+            depth,
+            count,
+            longest_wait_ms,
+        } => {
+            let longest =
+                longest_wait_ms.map_or(String::new(), |wait| format!(", the longest for {wait}"));
+            format!("{}└ and {count} more{longest}", indent(*depth))
+        }
+    }
+}
+
+fn indent(depth: usize) -> String {
+    "  ".repeat(depth + 2)
+}
+
+fn waiter_line(w: &TreeWaiter) -> String {
+    let who: Vec<String> = [w.user.as_deref(), w.application_name.as_deref()]
+        .into_iter()
+        .flatten()
+        .map(clean)
+        .collect();
+    let wait = w
+        .wait_ms
+        .map_or("waits".into(), |wait| format!("waits {wait}"));
+    let soft = if w.soft { "queued behind it, " } else { "" };
+    let query = statement(w.query.as_deref(), w.query_truncated);
+    let query = if query.is_empty() {
+        query
+    } else {
+        format!(": {query}")
+    };
+    format!(
+        "{}└ {} {}: {soft}{wait} for {}{query}",
+        indent(w.depth),
+        w.pid,
+        who.join(", "),
+        clean(&w.wanted)
+    )
+}

@@ -1,0 +1,67 @@
+use super::{NONE, Table, age, count, pids};
+use crate::analysis::Head;
+use crate::analysis::locks::{LockRow, Locks};
+use crate::view::console::Style;
+use crate::view::layout::{Column, table};
+
+impl Table for Locks {
+    fn table(&self, head: &Head, style: Style) -> String {
+        if self.locks.is_empty() {
+            let seen = head
+                .coverage
+                .failed()
+                .all(|(section, _)| section != "locks");
+            return format!(
+                "{}\n",
+                if seen {
+                    "no locks to show"
+                } else {
+                    "the locks weren't read"
+                }
+            );
+        }
+        let awaited = self
+            .locks
+            .iter()
+            .filter(|l| !l.granted)
+            .map(|l| l.sessions)
+            .sum();
+        let columns = [
+            Column::text("object").shrink(16),
+            Column::text("mode").shrink(12),
+            Column::text(""),
+            Column::number("sessions"),
+            Column::number("longest wait"),
+            Column::text("pids").flex(8),
+        ];
+        let rows = self.locks.iter().map(row).collect();
+        format!(
+            "{} awaited\n{}",
+            count(awaited, "lock"),
+            table(&columns, rows, style.width)
+        )
+    }
+}
+
+fn row(lock: &LockRow) -> Vec<String> {
+    let mut who = pids(&lock.pids);
+    if lock.sessions > lock.pids.len() {
+        who.push_str(&format!(" +{}", lock.sessions - lock.pids.len()));
+    }
+    if lock.prepared > 0 {
+        let space = if who.is_empty() { "" } else { " " };
+        who.push_str(&format!("{space}prepared transaction"));
+    }
+    vec![
+        lock.object.clone(),
+        lock.mode.as_str().to_owned(),
+        if lock.granted { "held" } else { "AWAITED" }.into(),
+        (lock.sessions + lock.prepared).to_string(),
+        if lock.granted {
+            NONE.into()
+        } else {
+            age(lock.longest_wait_ms)
+        },
+        who,
+    ]
+}

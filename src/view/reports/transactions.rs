@@ -1,0 +1,78 @@
+use super::{NONE, Table, age, count, or_none, statement};
+use crate::analysis::Head;
+use crate::analysis::transactions::{Prepared, Transaction, Transactions};
+use crate::view::console::Style;
+use crate::view::layout::{Column, table};
+
+impl Table for Transactions {
+    fn table(&self, _: &Head, style: Style) -> String {
+        if self.transactions.is_empty() && self.prepared.is_empty() {
+            return "no open transaction\n".into();
+        }
+        let mut out = format!("{} open\n", count(self.transactions.len(), "transaction"));
+        if !self.transactions.is_empty() {
+            let columns = [
+                Column::number("pid"),
+                Column::text("user").shrink(6),
+                Column::text("database").shrink(6).drop(2),
+                Column::text("application").shrink(8).drop(1),
+                Column::number("age"),
+                Column::text("state").shrink(10),
+                Column::number("for"),
+                Column::number("xid"),
+                Column::number("xmin held"),
+                Column::text("query").flex(16),
+            ];
+            let rows = self.transactions.iter().map(row).collect();
+            out.push_str(&table(&columns, rows, style.width));
+        }
+        if !self.prepared.is_empty() {
+            let columns = [
+                Column::text("prepared transaction").flex(20),
+                Column::text("owner").shrink(6),
+                Column::text("database").shrink(6),
+                Column::number("age"),
+                Column::number("xid"),
+            ];
+            let rows = self.prepared.iter().map(prepared_row).collect();
+            out.push('\n');
+            out.push_str(&table(&columns, rows, style.width));
+        }
+        out
+    }
+}
+
+fn row(t: &Transaction) -> Vec<String> {
+    let xmin = match (t.xmin_age, t.holds_xmin) {
+        (Some(age), true) => format!("{age} behind"),
+        (None, true) => "yes".into(),
+        (_, false) => NONE.into(),
+    };
+    let state = match (&t.state, t.hidden) {
+        (Some(state), _) => state.as_str(),
+        (None, true) => "hidden",
+        (None, false) => NONE,
+    };
+    vec![
+        t.pid.to_string(),
+        or_none(t.user.as_deref()),
+        or_none(t.database.as_deref()),
+        or_none(t.application_name.as_deref()),
+        age(t.age_ms),
+        state.to_owned(),
+        age(t.state_age_ms),
+        t.xid.map_or_else(|| NONE.into(), |xid| xid.to_string()),
+        xmin,
+        statement(t.query.as_deref(), t.query_truncated),
+    ]
+}
+
+fn prepared_row(p: &Prepared) -> Vec<String> {
+    vec![
+        p.gid.clone(),
+        or_none(p.owner.as_deref()),
+        or_none(p.database.as_deref()),
+        p.age_ms.to_string(),
+        p.xid.to_string(),
+    ]
+}

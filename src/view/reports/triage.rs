@@ -1,0 +1,111 @@
+use super::Table;
+use crate::analysis::Head;
+use crate::analysis::connections::UsedIs;
+use crate::analysis::stanch_command;
+use crate::analysis::triage::{Finding, Summary, Triage};
+use crate::model::Severity;
+use crate::view::console::Style;
+use crate::view::sanitize::{clean, cut};
+
+impl Table for Triage {
+    fn table(&self, head: &Head, style: Style) -> String {
+        let (notes, findings): (Vec<&Finding>, Vec<&Finding>) = self
+            .findings
+            .iter()
+            .partition(|f| f.severity == Severity::Info);
+        let mut out = String::new();
+        if findings.is_empty() {
+            let word = if head.coverage.is_complete() {
+                "nothing is wrong"
+            } else {
+                "nothing found in what could be seen"
+            };
+            out.push_str(&format!("{word}: {}\n", summary(&self.summary)));
+        } else {
+            out.push_str(&format!("{}\n", summary(&self.summary)));
+        }
+        for finding in &findings {
+            out.push('\n');
+            describe(&mut out, finding, style);
+        }
+        if style.verbose {
+            for finding in &notes {
+                out.push('\n');
+                describe(&mut out, finding, style);
+            }
+            for unknown in &self.unknown {
+                out.push_str(&format!("\nnot judged: {}\n", clean(unknown)));
+            }
+        } else if !notes.is_empty() {
+            if !findings.is_empty() {
+                out.push('\n');
+            }
+            let names: Vec<&str> = notes
+                .iter()
+                .map(|f| f.id.name().trim_start_matches("settings."))
+                .collect();
+            let command = stanch_command("pg settings", &head.target);
+            out.push_str(&format!(
+                "for later: {} ({})\n",
+                names.join(", "),
+                clean(&command)
+            ));
+        }
+        out
+    }
+}
+
+/// `12 of 97 slots taken (12 %), 3 active, oldest transaction 0.2 s, nobody blocked`
+fn summary(s: &Summary) -> String {
+    let mut parts = Vec::new();
+    match &s.capacity {
+        Some(c) => {
+            let most = if c.used_is == UsedIs::AtMost {
+                "at most "
+            } else {
+                ""
+            };
+            let share = c.used_pct.map_or(String::new(), |pct| format!(" ({pct})"));
+            parts.push(format!(
+                "{most}{} of {} usable slots taken{share}",
+                c.used, c.usable
+            ));
+            parts.push(format!("{} active", s.active));
+            parts.push(match s.oldest_transaction_ms {
+                Some(age) => format!("oldest transaction {age}"),
+                None => "no open transaction".into(),
+            });
+        }
+        None => parts.push("slots and sessions unknown".into()),
+    }
+    parts.push(match s.blocked {
+        Some(0) => "nobody blocked".into(),
+        Some(blocked) => format!("{blocked} blocked"),
+        None => "locks unknown".into(),
+    });
+    parts.join(", ")
+}
+
+fn describe(out: &mut String, f: &Finding, style: Style) {
+    let pattern = f
+        .pattern
+        .map_or(String::new(), |p| format!("  [pattern {}]", p.meaning()));
+    out.push_str(&format!(
+        "{}  {}: {}{pattern}\n",
+        style.severity(f.severity),
+        style.strong(f.id.name()),
+        clean(&f.title)
+    ));
+    let most = style.width.unwrap_or(usize::MAX);
+    for evidence in &f.evidence {
+        out.push_str(&cut(&format!("  {}", clean(evidence)), most));
+        out.push('\n');
+    }
+    if !f.caused_by.is_empty() {
+        let causes: Vec<&str> = f.caused_by.iter().map(|id| id.name()).collect();
+        out.push_str(&format!("  because of: {}\n", causes.join(", ")));
+    }
+    for next in &f.next {
+        out.push_str(&format!("  {} {}\n", style.faint("next:"), clean(next)));
+    }
+}

@@ -1,0 +1,176 @@
+//! Real servers for the tests, through the drills' own code, and the built program to run against them.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use stanch::drill::{self, Incident, Scene, Server, ServerOptions};
+use stanch::source::postgres::ConnSpec;
+use tokio_postgres::Client;
+
+/// What a run of the program gave.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+
+    #[track_caller]
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// The program with nothing of this machine's environment but PATH.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stanch"));
+    command
+        .args(args)
+        .env_clear()
+        .env("PATH", path())
+        .env("HOME", "/nonexistent")
+        .current_dir("/")
+        .stdin(Stdio::null());
+    command
+}
+
+pub fn run(mut command: Command) -> Run {
+    let output = command.output().expect("the program runs");
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
+    }
+}
+
+/// Runs `stanch <what> -h … -p … -U … -d …`.
+pub fn stanch_as(spec: &ConnSpec, what: &[&str]) -> Run {
+    run(stanch_command(spec, what))
+}
+
+pub fn stanch_command(spec: &ConnSpec, what: &[&str]) -> Command {
+    let port = spec.port.to_string();
+    let place = [
+        "-h",
+        &spec.host,
+        "-p",
+        &port,
+        "-U",
+        &spec.user,
+        "-d",
+        &spec.database,
+    ];
+    let args: Vec<&str> = what.iter().copied().chain(place).collect();
+    let mut command = command(&args);
+    if let Some(password) = &spec.password {
+        command.env("PGPASSWORD", password.expose());
+    }
+    command
+}
+
+pub fn path() -> String {
+    std::env::var("PATH").unwrap_or_default()
+}
+
+pub fn bin_dir() -> PathBuf {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        drill::bin_dirs(&path())
+            .into_iter()
+            .next()
+            .expect("a PostgreSQL server; `make servers` installs one")
+    })
+    .clone()
+}
+
+/// A server of our own, with these lines in its configuration.
+pub async fn server(settings: &[(&'static str, &str)]) -> Server {
+    let settings = settings
+        .iter()
+        .map(|(name, value)| (*name, (*value).to_owned()))
+        .collect();
+    start(ServerOptions {
+        settings,
+        ..ServerOptions::default()
+    })
+    .await
+}
+
+pub async fn start(options: ServerOptions) -> Server {
+    Server::start(&ServerOptions {
+        bin_dir: bin_dir(),
+        ..options
+    })
+    .await
+    .expect("the server starts")
+}
+
+/// A server with an incident on it.
+pub async fn scene(incident: Incident) -> (Server, Scene) {
+    let server = start(incident.server_options()).await;
+    let scene = Scene::set(&server, incident)
+        .await
+        .expect("the scene is set");
+    (server, scene)
+}
+
+/// The superuser's way into the database of a scene.
+pub fn admin(server: &Server) -> ConnSpec {
+    server.spec(server.superuser(), Scene::database())
+}
+
+pub async fn client(spec: &ConnSpec, application: &str) -> Client {
+    drill::connect(spec, application)
+        .await
+        .expect("a connection")
+}
+
+pub async fn sql(client: &Client, text: &str) {
+    drill::batch(client, text)
+        .await
+        .unwrap_or_else(|e| panic!("{text}: {e}"));
+}
+
+/// Leaves a statement running, and its session open after it.
+pub fn busy(client: Client, text: &str) -> tokio::task::JoinHandle<()> {
+    let text = text.to_owned();
+    tokio::spawn(async move {
+        let _ = client.batch_execute(&text).await;
+        std::future::pending::<()>().await;
+        drop(client);
+    })
+}
+
+/// A folder of this test's own.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// Waits until no session of this application is left.
+pub async fn gone(watcher: &Client, application: &str) {
+    let sql = format!(
+        "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = '{application}'"
+    );
+    drill::until(watcher, &sql).await.expect("the session ends");
+}
+
+/// A role without any rights, and its way in.
+pub async fn oncall(server: &Server, database: &str) -> ConnSpec {
+    let boss = client(&server.spec(server.superuser(), database), "boss").await;
+    sql(&boss, "CREATE ROLE oncall LOGIN").await;
+    let spec = server.spec("oncall", database);
+    let watcher = client(&spec, "watcher").await;
+    drop(boss);
+    gone(&watcher, "boss").await;
+    gone(&watcher, "drill").await;
+    drop(watcher);
+    spec
+}

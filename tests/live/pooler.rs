@@ -1,0 +1,183 @@
+//! Behind PgBouncer in transaction mode: everything that reads works, and nothing stays on the server connection.
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use stanch::drill::{Incident, Scene, Server, find_tool};
+use stanch::source::postgres::ConnSpec;
+
+use crate::harness::{admin, client, path, scene, stanch_as};
+
+struct Pooler(Child);
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// One server connection for everyone, over a socket in the drill's own folder.
+async fn pooler(server: &Server) -> (Pooler, ConnSpec) {
+    let program = find_tool(&path(), "pgbouncer").expect("PgBouncer; `make servers` installs it");
+    let folder = server.folder().display().to_string();
+    let port = server.port() + 1;
+    let users = server
+        .write_file("users.txt", "\"postgres\" \"\"\n")
+        .expect("a file");
+    let ini = format!(
+        "[databases]\nshop = host={folder} port={}\n[pgbouncer]\nlisten_addr =\nlisten_port = {port}\n\
+         unix_socket_dir = {folder}\nauth_type = trust\nauth_file = {}\npool_mode = transaction\n\
+         default_pool_size = 1\nmax_client_conn = 20\nadmin_users = postgres\n",
+        server.port(),
+        users.display()
+    );
+    let ini = server.write_file("pgbouncer.ini", &ini).expect("a file");
+    let child = server
+        .spawn_beside(&program, &[&ini.display().to_string()], "pgbouncer.log")
+        .expect("PgBouncer starts");
+    let pooler = Pooler(child);
+    let spec = ConnSpec {
+        port,
+        ..server.spec("postgres", Scene::database())
+    };
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while stanch::drill::connect(&spec, "").await.is_err() {
+        let log =
+            std::fs::read_to_string(server.folder().join("pgbouncer.log")).unwrap_or_default();
+        assert!(Instant::now() < give_up, "PgBouncer doesn't come up: {log}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    (pooler, spec)
+}
+
+/// All that a session could have left behind, seen through the pooler and from the side.
+async fn state(pooled: &ConnSpec, direct: &ConnSpec) -> Vec<String> {
+    let through = client(pooled, "").await;
+    let mut seen = Vec::new();
+    let queries = [
+        "SELECT name || '=' || setting || ' ' || source FROM pg_settings WHERE name <> 'application_name' ORDER BY 1",
+        "SELECT 'prepared ' || name FROM pg_prepared_statements",
+        "SELECT 'backend ' || pg_backend_pid()",
+    ];
+    for query in queries {
+        let rows = through.simple_query(query).await.expect("an answer");
+        for row in rows {
+            if let tokio_postgres::SimpleQueryMessage::Row(row) = row {
+                seen.push(row.get(0).unwrap_or_default().to_owned());
+            }
+        }
+    }
+    let side = client(direct, "side").await;
+    let rows = side
+        .query_typed(
+            "SELECT pid, application_name, state, xact_start IS NULL FROM pg_stat_activity \
+             WHERE backend_type = 'client backend' AND application_name NOT IN ('side', 'web')",
+            &[],
+        )
+        .await
+        .expect("activity");
+    for row in rows {
+        seen.push(format!(
+            "session {} {:?} {} {}",
+            row.get::<_, i32>(0),
+            row.get::<_, String>(1),
+            row.get::<_, String>(2),
+            row.get::<_, bool>(3)
+        ));
+    }
+    seen
+}
+
+#[tokio::test]
+async fn every_reading_subcommand_and_nothing_stays() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (_pooler, pooled) = pooler(&server).await;
+    let before = state(&pooled, &admin(&server)).await;
+    assert!(
+        before
+            .iter()
+            .any(|line| line.starts_with("statement_timeout=0 ")),
+        "{before:#?}"
+    );
+    for what in [
+        &["triage"][..],
+        &["pg", "activity"],
+        &["pg", "blockers"],
+        &["pg", "locks"],
+        &["pg", "transactions"],
+        &["pg", "connections"],
+        &["pg", "settings"],
+        &["pg", "horizon"],
+        &["doctor"],
+    ] {
+        let report = stanch_as(&pooled, &[what, &["--json"]].concat());
+        assert!(report.code <= 1, "{what:?}: {report:?}");
+        let json = report.json();
+        assert_eq!(json["target"]["via_pooler"], true, "{what:?}");
+        for (name, section) in json["coverage"]["sections"].as_object().expect("sections") {
+            assert_eq!(section["status"], "collected", "{what:?} {name}: {section}");
+        }
+        assert_eq!(
+            state(&pooled, &admin(&server)).await,
+            before,
+            "after {what:?}"
+        );
+    }
+    for query in stanch::source::postgres::catalog::all() {
+        stanch_as(&pooled, &["query", "run", query.name]).expect_code(0);
+        assert_eq!(
+            state(&pooled, &admin(&server)).await,
+            before,
+            "after {}",
+            query.name
+        );
+    }
+    let direct = stanch_as(&admin(&server), &["doctor", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(direct["target"]["via_pooler"], false);
+}
+
+/// A pooler that has no connection left for its clients says so by itself.
+#[tokio::test]
+async fn a_pooler_that_is_full() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (_pooler, pooled) = pooler(&server).await;
+    let mut all = Vec::new();
+    while let Ok(client) = stanch::drill::connect(&pooled, "").await {
+        all.push(client);
+        assert!(all.len() < 100);
+    }
+    let run = stanch_as(&pooled, &["pg", "activity", "--wait-slot", "0s"]).expect_code(3);
+    assert!(
+        run.stderr
+            .contains("the pooler has no client connection left"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("past the pooler"), "{}", run.stderr);
+}
+
+/// A pooler whose one server connection is busy logs a client in and then stays silent.
+#[tokio::test]
+async fn a_pooler_that_stays_silent() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (_pooler, pooled) = pooler(&server).await;
+    let hog = client(&pooled, "").await;
+    hog.batch_execute("BEGIN").await.expect("a transaction");
+    let started = Instant::now();
+    let run = stanch_as(&pooled, &["pg", "activity", "--connect-timeout", "1s"]).expect_code(3);
+    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(
+        run.stderr.contains("waiting for the first answer"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .contains("a pooler without a free server connection"),
+        "{}",
+        run.stderr
+    );
+}

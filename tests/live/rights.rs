@@ -1,0 +1,115 @@
+//! A login with half the rights: no crash, no wrong total, and the grant that is missing.
+
+use serde_json::Value;
+use stanch::drill::{Incident, Scene};
+
+use crate::harness::{admin, client, oncall, scene, sql, stanch_as};
+
+#[tokio::test]
+async fn without_pg_monitor() {
+    let (server, _scene) = scene(Incident::Leak).await;
+    let oncall = oncall(&server, Scene::database()).await;
+    // The sessions of the preparation end in their own time.
+    while stanch_as(&oncall, &["pg", "connections", "--json"]).json()["capacity"]["used"] != 18 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let grant = "GRANT pg_read_all_stats TO oncall;";
+
+    for report in [
+        &["triage"][..],
+        &["pg", "activity"],
+        &["pg", "blockers"],
+        &["pg", "locks"],
+        &["pg", "transactions"],
+        &["pg", "connections"],
+        &["pg", "settings"],
+        &["pg", "horizon"],
+        &["doctor"],
+    ] {
+        let run = stanch_as(&oncall, &[report, &["--json"]].concat());
+        assert!(run.code <= 2, "{report:?}: {run:?}");
+        let json = run.json();
+        let coverage = &json["coverage"];
+        assert_eq!(coverage["sessions_hidden"], 18, "{report:?}: {coverage:#}");
+        assert_eq!(
+            coverage["missing_grants"],
+            serde_json::json!([grant]),
+            "{report:?}"
+        );
+        let table = stanch_as(&oncall, report).stdout;
+        assert!(table.contains("18 of "), "{table}");
+        assert!(table.contains(grant), "{table}");
+    }
+
+    // All slots are seen, if not what is done with them.
+    let connections = stanch_as(&oncall, &["pg", "connections", "--json"])
+        .expect_code(0)
+        .json();
+    let capacity = &connections["capacity"];
+    assert_eq!(capacity["used"], 18);
+    assert_eq!(capacity["used_is"], "at_most");
+    assert_eq!(capacity["usable"], 20);
+    for group in connections["groups"].as_array().expect("groups") {
+        assert_eq!(group["hidden"], group["total"], "{group:#}");
+        assert_eq!(group["idle"], 0);
+    }
+    let activity = stanch_as(&oncall, &["pg", "activity", "--json"])
+        .expect_code(0)
+        .json();
+    for session in activity["sessions"].as_array().expect("sessions") {
+        assert_eq!(session["hidden"], true);
+        assert_eq!(session["state"], Value::Null);
+        assert_eq!(session["xact_age_ms"], Value::Null);
+        assert_eq!(
+            session["query"],
+            Value::Null,
+            "the server's placeholder is nobody's query"
+        );
+        assert_ne!(
+            session["application_name"],
+            Value::Null,
+            "what may be seen is shown"
+        );
+    }
+
+    let doctor = stanch_as(&oncall, &["doctor"]).expect_code(1).stdout;
+    for grant in [
+        grant,
+        "GRANT pg_read_all_settings TO oncall;",
+        "GRANT pg_signal_backend TO oncall;",
+    ] {
+        assert!(doctor.contains(grant), "{doctor}");
+    }
+
+    let boss = client(&admin(&server), "boss").await;
+    sql(&boss, "GRANT pg_monitor, pg_signal_backend TO oncall").await;
+    drop(boss);
+    let doctor = stanch_as(&oncall, &["doctor", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(doctor["coverage"]["sessions_hidden"], 0);
+    assert_eq!(doctor["coverage"]["missing_grants"], serde_json::json!([]));
+}
+
+/// The forest needs no rights; advice about a session that can't be seen does.
+#[tokio::test]
+async fn the_forest_of_a_login_that_sees_nothing() {
+    let (server, _scene) = scene(Incident::LockChain).await;
+    let oncall = oncall(&server, Scene::database()).await;
+    let report = stanch_as(&oncall, &["pg", "blockers", "--json"])
+        .expect_code(0)
+        .json();
+    let root = &report["roots"][0];
+    assert_eq!(root["blocked_total"], 7);
+    assert_eq!(root["hidden"], true);
+    assert_eq!(root["remedy"]["action"], "grant");
+    assert_eq!(
+        root["remedy"]["command"],
+        "GRANT pg_read_all_stats TO oncall;"
+    );
+    assert_ne!(
+        report["longest_wait_ms"],
+        Value::Null,
+        "waits are visible to everyone"
+    );
+}
