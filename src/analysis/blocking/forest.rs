@@ -1,5 +1,7 @@
 //! The graph → roots with their counts, edges, cycles, and trees short enough for a screen.
 
+use std::collections::HashMap;
+
 use super::graph::{Graph, Holder, Link, Node};
 use super::{Blockers, Edge, EdgeLock, Root, RootKind, Source, remedy};
 use crate::analysis::Lookup;
@@ -52,8 +54,8 @@ struct Found {
     nodes: Vec<Node>,
     kind: RootKind,
     direct: Vec<Link>,
-    reached: Vec<bool>,
-    total: usize,
+    /// Everyone who waits for it, directly or through others.
+    reached: Vec<Node>,
 }
 
 pub fn build(lookup: &Lookup<'_>) -> Blockers {
@@ -65,14 +67,13 @@ pub fn build(lookup: &Lookup<'_>) -> Blockers {
     let cycles = cycles(&graph);
     let mut found = roots(&graph, &blocked, &cycles, lookup);
     let mut under = vec![0_usize; graph.nodes.len()];
-    for root in &found {
-        for (node, count) in under.iter_mut().enumerate() {
-            *count += usize::from(root.reached[node]);
-        }
+    for node in found.iter().flat_map(|root| &root.reached) {
+        under[*node] += 1;
     }
     let freed = |root: &Found| {
-        (0..under.len())
-            .filter(|node| root.reached[*node] && under[*node] == 1)
+        root.reached
+            .iter()
+            .filter(|node| under[**node] == 1)
             .count()
     };
     // Most freed first; among equals the older transaction, which a stable order keeps the same live and replayed.
@@ -82,15 +83,16 @@ pub fn build(lookup: &Lookup<'_>) -> Blockers {
             .first()
             .and_then(|node| since(lookup, &graph.nodes[*node]));
         (
-            std::cmp::Reverse((freed(root), root.total)),
+            std::cmp::Reverse((freed(root), root.reached.len())),
             since.is_none(),
             since,
             root.nodes.clone(),
         )
     });
+    let mut behind = HashMap::new();
     let described = found
         .iter()
-        .map(|root| describe(&graph, lookup, root, freed(root)))
+        .map(|root| describe(&graph, lookup, root, freed(root), &mut behind))
         .collect();
     let trees = found
         .iter()
@@ -152,14 +154,8 @@ fn roots(
     cycles: &[Vec<Node>],
     lookup: &Lookup<'_>,
 ) -> Vec<Found> {
-    let mut blocks = vec![false; graph.nodes.len()];
-    for wait in 0..graph.waits.len() {
-        for link in graph.blockers_of_wait(wait) {
-            blocks[link.blocker] = true;
-        }
-    }
     let free = (0..graph.nodes.len())
-        .filter(|node| blocks[*node] && !blocked[*node])
+        .filter(|node| !blocked[*node] && graph.blocks(*node))
         .map(|node| {
             let kind = match &graph.nodes[node] {
                 Holder::Prepared(_) => RootKind::Prepared,
@@ -203,17 +199,26 @@ fn reach(graph: &Graph<'_>, nodes: Vec<Node>, kind: RootKind) -> Found {
         );
         at += 1;
     }
-    let total = walk.reached.iter().filter(|reached| **reached).count();
+    let members = if kind == RootKind::Cycle {
+        0
+    } else {
+        nodes.len()
+    };
     Found {
+        reached: next.split_off(members),
         nodes,
         kind,
         direct,
-        reached: walk.reached,
-        total,
     }
 }
 
-fn describe(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found, freed: usize) -> Root {
+fn describe(
+    graph: &Graph<'_>,
+    lookup: &Lookup<'_>,
+    root: &Found,
+    freed: usize,
+    only_behind: &mut HashMap<Node, usize>,
+) -> Root {
     let now = lookup.snapshot.taken_at;
     let node = root.nodes[0];
     let holder = &graph.nodes[node];
@@ -226,19 +231,18 @@ fn describe(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found, freed: usize) 
         (Holder::Session(pid), RootKind::Session | RootKind::Startup) => Some(*pid),
         _ => None,
     };
-    let longest = (0..graph.waits.len())
-        .filter(|wait| root.reached[graph.waits[*wait].node])
-        .filter_map(|wait| graph.wait_age(wait, now))
-        .max();
-    let blocked = remedy::Blocked {
+    let waits = root.reached.iter().flat_map(|node| graph.waits_of(*node));
+    let longest = waits.filter_map(|wait| graph.wait_age(*wait, now)).max();
+    let mut blocked = remedy::Blocked {
         direct: &root.direct,
-        total: root.total,
+        total: root.reached.len(),
+        only_behind,
     };
     let remedy = match root.kind {
         RootKind::Prepared => remedy::prepared(lookup, prepared),
         RootKind::Cycle => remedy::cycle(lookup, &pids(graph, &root.nodes)),
         RootKind::Startup => remedy::startup(),
-        RootKind::Session => remedy::session(graph, lookup, pid, &blocked),
+        RootKind::Session => remedy::session(graph, lookup, pid, &mut blocked),
     };
     Root {
         pid,
@@ -272,7 +276,7 @@ fn describe(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found, freed: usize) 
             RootKind::Cycle => root.nodes.len() + root.direct.len(),
             _ => root.direct.len(),
         },
-        blocked_total: root.total,
+        blocked_total: root.reached.len(),
         freed,
         longest_wait_ms: longest,
         remedy,
@@ -281,19 +285,14 @@ fn describe(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found, freed: usize) 
 
 fn edges(graph: &Graph<'_>, lookup: &Lookup<'_>) -> (Vec<Edge>, usize) {
     let now = lookup.snapshot.taken_at;
-    let mut last_seen = vec![usize::MAX; graph.nodes.len()];
-    let mut total = 0;
-    for wait in 0..graph.waits.len() {
-        for link in graph.blockers_of_wait(wait) {
-            total += usize::from(std::mem::replace(&mut last_seen[link.blocker], wait) != wait);
-        }
-    }
+    let total = graph.count_edges();
     let mut edges = Vec::new();
     for wait in 0..graph.waits.len() {
-        let mut links: Vec<Link> = graph.blockers_of_wait(wait).collect();
-        if total > MOST_EDGES {
-            nearest(&mut links);
-        }
+        let links = if total > MOST_EDGES {
+            graph.nearest_of_wait(wait)
+        } else {
+            graph.blockers_of_wait(wait).collect()
+        };
         let waiting = &graph.waits[wait];
         let Holder::Session(waiter) = graph.nodes[waiting.node] else {
             continue;
@@ -327,20 +326,7 @@ fn edges(graph: &Graph<'_>, lookup: &Lookup<'_>) -> (Vec<Edge>, usize) {
     }
     edges.sort_by_key(|edge| (edge.waiter, edge.blocker, edge.gid.clone()));
     edges.dedup_by_key(|edge| (edge.waiter, edge.blocker, edge.gid.clone()));
-    let total = if total > MOST_EDGES {
-        total
-    } else {
-        edges.len()
-    };
     (edges, total)
-}
-
-/// The first that holds the lock and the last one ahead in the queue.
-fn nearest(links: &mut Vec<Link>) {
-    let holder = links.iter().find(|link| !link.soft).copied();
-    let ahead = links.iter().rfind(|link| link.soft).copied();
-    links.clear();
-    links.extend(holder.into_iter().chain(ahead));
 }
 
 /// Strongly connected components of more than one node: until `deadlock_timeout` fires, nobody in them moves.
@@ -353,7 +339,7 @@ fn cycles(graph: &Graph<'_>) -> Vec<Vec<Node>> {
         (vec![NEW; count], vec![NEW; count], vec![false; count]);
     let (mut stack, mut found, mut next) = (Vec::new(), Vec::new(), 0);
     for start in 0..count {
-        if index[start] != NEW {
+        if index[start] != NEW || !graph.may_be_in_a_cycle(start) {
             continue;
         }
         let mut frames = vec![(start, graph.blockers_of(start))];

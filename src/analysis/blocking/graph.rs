@@ -26,6 +26,9 @@ pub struct Wait<'a> {
     pub since: Option<Timestamp>,
     queue: usize,
     position: usize,
+    /// Modes that conflict with the one wanted, as bits by strength; and the one wanted.
+    unwanted: u8,
+    bit: u8,
     /// The server's answer, where it was asked.
     answer: Option<Vec<Node>>,
 }
@@ -93,6 +96,8 @@ impl<'a> Graph<'a> {
                 since: lock.waitstart,
                 queue,
                 position: 0,
+                unwanted: conflicts(&lock.mode),
+                bit: lock.mode.strength().map_or(0, |strength| 1 << strength),
                 answer: None,
             });
         }
@@ -166,12 +171,11 @@ impl<'a> Graph<'a> {
     /// Which prepared transactions hold what this wait wants; an unnamed one where the locks don't tell.
     fn prepared_holders(&self, wait: usize, build: &mut Builder<'_, 'a>) -> Vec<Node> {
         let wait = &self.waits[wait];
-        let unwanted = conflicts(wait.mode);
         let found: Vec<Node> = self.queues[wait.queue]
             .holders
             .iter()
             .filter(|(node, modes)| {
-                matches!(build.nodes[*node], Holder::Prepared(_)) && modes & unwanted != 0
+                matches!(build.nodes[*node], Holder::Prepared(_)) && modes & wait.unwanted != 0
             })
             .map(|(node, _)| *node)
             .collect();
@@ -249,9 +253,8 @@ impl<'a> Graph<'a> {
         if let Some(list) = &wait.answer {
             return Some(self.answered(index, list[at]));
         }
-        let unwanted = conflicts(wait.mode);
         if let Some((blocker, modes)) = queue.holders.get(at) {
-            return (*blocker != wait.node && modes & unwanted != 0).then_some(Link {
+            return (*blocker != wait.node && modes & wait.unwanted != 0).then_some(Link {
                 blocker: *blocker,
                 wait: index,
                 soft: false,
@@ -261,12 +264,138 @@ impl<'a> Graph<'a> {
         let ahead = &self.waits[queue.waits[at - queue.holders.len()]];
         // Without both starts the order isn't known (before PostgreSQL 14 there are none).
         let known = ahead.since.is_some() && wait.since.is_some();
-        (known && ahead.node != wait.node && wait.mode.conflicts_with(ahead.mode)).then_some(Link {
+        (known && ahead.node != wait.node && wait.unwanted & ahead.bit != 0).then_some(Link {
             blocker: ahead.node,
             wait: index,
             soft: true,
             derived: true,
         })
+    }
+
+    /// Somebody waits for this one.
+    pub fn blocks(&self, node: Node) -> bool {
+        let named = self.named_by.contains_key(&node);
+        named
+            || self
+                .queues_of
+                .get(&node)
+                .into_iter()
+                .flatten()
+                .any(|queue| {
+                    let waits = self.queues[*queue].waits.iter();
+                    waits
+                        .filter(|wait| {
+                            self.waits[**wait].answer.is_none() && self.waits[**wait].node != node
+                        })
+                        .any(|wait| self.derived(*wait, node).is_some())
+                })
+    }
+
+    /// It waits for one lock and holds another that somebody waits for: every cycle goes through such a one, since
+    /// inside of one queue everybody waits only for those ahead.
+    pub fn may_be_in_a_cycle(&self, node: Node) -> bool {
+        self.is_blocked(node) && self.blocks(node) && !self.only_queued(node)
+    }
+
+    /// It blocks only by standing ahead of others in the one queue that it waits in.
+    fn only_queued(&self, node: Node) -> bool {
+        let mut known = self.queues_of.get(&node).into_iter().flatten();
+        let holds = known.any(|queue| self.queues[*queue].held.contains_key(&node));
+        let mut queues: Vec<usize> = self
+            .waits_of(node)
+            .iter()
+            .map(|wait| self.waits[*wait].queue)
+            .collect();
+        queues.dedup();
+        let named_elsewhere = self.named_by.get(&node).into_iter().flatten();
+        !holds
+            && queues.len() < 2
+            && named_elsewhere
+                .copied()
+                .all(|wait| queues.contains(&self.waits[wait].queue))
+    }
+
+    /// The first blocker of a wait that holds the lock, and the last one ahead of it in the queue.
+    pub fn nearest_of_wait(&self, wait: usize) -> Vec<Link> {
+        let places = 0..self.candidates(wait);
+        let holders = match self.waits[wait].answer {
+            Some(_) => places.end,
+            None => self.queues[self.waits[wait].queue].holders.len(),
+        };
+        let holder = places
+            .clone()
+            .take(holders)
+            .filter_map(|at| self.link(wait, at))
+            .find(|link| !link.soft);
+        let ahead = places
+            .rev()
+            .filter_map(|at| self.link(wait, at))
+            .find(|link| link.soft);
+        holder.into_iter().chain(ahead).collect()
+    }
+
+    /// How many pairs of waiter and blocker there are, each counted once.
+    pub fn count_edges(&self) -> usize {
+        if self.waits_of.values().any(|waits| waits.len() > 1) {
+            // A parallel query may wait at several places for the same one.
+            let mut pairs = std::collections::HashSet::new();
+            for (index, wait) in self.waits.iter().enumerate() {
+                pairs.extend(
+                    self.blockers_of_wait(index)
+                        .map(|link| (wait.node, link.blocker)),
+                );
+            }
+            return pairs.len();
+        }
+        let answered: usize = self
+            .waits
+            .iter()
+            .filter_map(|wait| Some(wait.answer.as_ref()?.len()))
+            .sum();
+        answered
+            + self
+                .queues
+                .iter()
+                .map(|queue| self.count_derived(queue))
+                .sum::<usize>()
+    }
+
+    /// The derived edges of a queue, by counting who wants which mode from the front on.
+    fn count_derived(&self, queue: &Queue<'_>) -> usize {
+        let (mut ahead, mut edges) = ([0_usize; 8], 0);
+        for wait in queue.waits.iter().map(|wait| &self.waits[*wait]) {
+            if wait.answer.is_none() {
+                let holds =
+                    |(node, modes): &&(Node, u8)| *node != wait.node && modes & wait.unwanted != 0;
+                let blocking = queue.holders.iter().filter(holds);
+                // One that holds the lock already and wants more of it is the same blocker, not a second.
+                let twice = |node: Node| wait.since.is_some() && self.is_ahead(node, wait);
+                edges += blocking.filter(|(node, _)| !twice(*node)).count();
+                if wait.since.is_some() {
+                    edges += (0..8)
+                        .filter(|bit| wait.unwanted & (1 << bit) != 0)
+                        .map(|bit| ahead[bit])
+                        .sum::<usize>();
+                }
+            }
+            if wait.since.is_some() && wait.bit != 0 {
+                ahead[wait.bit.trailing_zeros() as usize] += 1;
+            }
+        }
+        edges
+    }
+
+    /// The node waits in the same queue, ahead, in a conflicting mode.
+    fn is_ahead(&self, node: Node, wait: &Wait<'_>) -> bool {
+        self.waits_of(node)
+            .iter()
+            .map(|other| &self.waits[*other])
+            .any(|other| {
+                other.queue == wait.queue
+                    && other.position < wait.position
+                    && other.since.is_some()
+                    && wait.unwanted & other.bit != 0
+            })
     }
 
     /// A fresh walk from blockers to those that wait for them.
@@ -402,7 +531,7 @@ impl Graph<'_> {
     fn answered(&self, index: usize, blocker: Node) -> Link {
         let wait = &self.waits[index];
         let held = self.queues[wait.queue].held.get(&blocker);
-        let holds = held.is_some_and(|modes| modes & conflicts(wait.mode) != 0);
+        let holds = held.is_some_and(|modes| modes & wait.unwanted != 0);
         let prepared = matches!(self.nodes[blocker], Holder::Prepared(_));
         Link {
             blocker,

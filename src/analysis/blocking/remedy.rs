@@ -1,8 +1,10 @@
 //! What to do about a root: the one action, the exact command for it, and what is lost by it.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
-use super::graph::{Graph, Holder, Link};
+use super::graph::{Graph, Holder, Link, Node};
 use crate::analysis::coverage::grant;
 use crate::analysis::{Lookup, psql_command};
 use crate::model::{
@@ -43,6 +45,8 @@ pub struct Remedy {
 pub struct Blocked<'r> {
     pub direct: &'r [Link],
     pub total: usize,
+    /// How many wait only behind each DDL: the same for every root, and dear to count.
+    pub only_behind: &'r mut HashMap<Node, usize>,
 }
 
 impl Remedy {
@@ -67,9 +71,8 @@ pub fn prepared(lookup: &Lookup<'_>, prepared: Option<&PreparedXact>) -> Remedy 
         );
     };
     let target = &lookup.snapshot.target;
-    let database = lookup
-        .database(p.datid)
-        .unwrap_or_else(|| target.database.clone());
+    let named = p.database.clone().or_else(|| lookup.database(p.datid));
+    let database = named.unwrap_or_else(|| target.database.clone());
     let gid = sql::literal(&p.gid);
     Remedy {
         action: Action::ResolvePrepared,
@@ -137,7 +140,7 @@ pub fn session(
     graph: &Graph<'_>,
     lookup: &Lookup<'_>,
     pid: Option<Pid>,
-    blocked: &Blocked<'_>,
+    blocked: &mut Blocked<'_>,
 ) -> Remedy {
     if let Some(remedy) = queued_ddl(graph, lookup, blocked) {
         return remedy;
@@ -206,7 +209,7 @@ fn client(lookup: &Lookup<'_>, session: &Session, state: &SessionState) -> Remed
 }
 
 /// The DDL to cancel, where most of those who wait do so only because it stands ahead of them in the queue.
-fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &Blocked<'_>) -> Option<Remedy> {
+fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &mut Blocked<'_>) -> Option<Remedy> {
     let candidates = blocked.direct.iter().filter(|link| {
         let wait = &graph.waits[link.wait];
         !link.soft
@@ -215,10 +218,9 @@ fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &Blocked<'_>) -> 
     });
     let (ddl, behind) = candidates
         .map(|link| {
-            (
-                graph.waits[link.wait].node,
-                only_behind(graph, graph.waits[link.wait].node),
-            )
+            let ddl = graph.waits[link.wait].node;
+            let known = blocked.only_behind.entry(ddl);
+            (ddl, *known.or_insert_with(|| only_behind(graph, ddl)))
         })
         .max_by_key(|(_, behind)| *behind)?;
     if behind == 0 || behind * 2 < blocked.total {
@@ -238,24 +240,34 @@ fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &Blocked<'_>) -> 
     })
 }
 
-/// How many would go on if this waiter left the queue: those blocked softly by it alone, and who waits behind them.
-fn only_behind(graph: &Graph<'_>, ddl: usize) -> usize {
+/// How many would go on if this waiter left the queue: those whose blockers are all either it, or
+/// others that would go on as well.
+fn only_behind(graph: &Graph<'_>, ddl: Node) -> usize {
     let mut walk = graph.walk();
-    let mut count = 0;
-    let mut next: Vec<usize> = vec![ddl];
-    while let Some(node) = next.pop() {
-        for link in walk.step(node) {
-            let waiter = graph.waits[link.wait].node;
-            let freed = graph
-                .blockers_of(waiter)
-                .all(|l| l.blocker == ddl && l.soft || walk.reached[l.blocker]);
-            if freed {
-                count += 1;
-                next.push(waiter);
-            }
+    let mut behind = vec![ddl];
+    let mut at = 0;
+    while at < behind.len() {
+        let links = walk.step(behind[at]);
+        behind.extend(links.iter().map(|link| graph.waits[link.wait].node));
+        at += 1;
+    }
+    // It counts as gone; of the others those stay that wait for somebody who stays.
+    let mut goes = walk.reached;
+    goes[ddl] = true;
+    loop {
+        let stays = |node: &Node| graph.blockers_of(*node).any(|link| !goes[link.blocker]);
+        let kept: Vec<Node> = behind[1..]
+            .iter()
+            .copied()
+            .filter(|n| goes[*n] && stays(n))
+            .collect();
+        if kept.is_empty() {
+            return behind[1..].iter().filter(|node| goes[**node]).count();
+        }
+        for node in kept {
+            goes[node] = false;
         }
     }
-    count
 }
 
 /// The signal for exactly this session in exactly this transaction: whoever has taken its pid since is left alone.

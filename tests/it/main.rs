@@ -1,0 +1,9 @@
+//! Without a server: made-up snapshots, saved ones, the tree itself.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "a test ends where something is not as it should be"
+)]
+
+mod build;
+mod forest;
