@@ -5,17 +5,16 @@ mod commands;
 mod fault;
 mod rounds;
 mod settings;
+mod terminal;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _};
 
 use clap::Parser as _;
 
 use crate::model::ExitCode;
-use crate::source::postgres::Environment;
-use crate::view::{Console, Format, Style};
+use crate::view::Console;
 
-use args::{Args, ColorChoice, OutputArgs};
+use args::Args;
 use fault::Fault;
 
 pub use args::command;
@@ -26,8 +25,8 @@ pub fn run(argv: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
-    let env = environment();
-    let mut console = console(&args.output, &env);
+    let env = terminal::environment();
+    let mut console = terminal::console(&args.output, &env);
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -58,50 +57,4 @@ fn said(console: &mut Console, fault: &Fault) -> ExitCode {
     }
     console.error(&fault.to_string(), fault.hint().as_deref());
     fault.exit_code()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where the environment is read"
-)]
-fn environment() -> Environment {
-    std::env::vars_os()
-        .filter_map(|(key, value)| {
-            Some((
-                key.into_string().ok()?,
-                value.to_string_lossy().into_owned(),
-            ))
-        })
-        .collect()
-}
-
-fn console(output: &OutputArgs, env: &Environment) -> Console {
-    let stdout = io::stdout();
-    let terminal = stdout.is_terminal();
-    let format = if output.json {
-        Format::Json
-    } else {
-        output.format.into()
-    };
-    let color = match output.color {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => {
-            let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
-            terminal && !no_color && env.get("TERM").is_none_or(|term| term != "dumb")
-        }
-    };
-    let width = if terminal {
-        terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
-    } else {
-        env.get("COLUMNS").and_then(|columns| columns.parse().ok())
-    };
-    let style = Style {
-        width,
-        color,
-        verbose: output.verbose,
-    };
-    let mut console = Console::new(Box::new(stdout), Box::new(io::stderr()), format, style);
-    console.quiet = output.quiet;
-    console
 }

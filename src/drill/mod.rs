@@ -7,11 +7,14 @@
 mod error;
 mod find;
 mod folder;
+mod incident;
+mod process;
 mod scenes;
 mod server;
 
 pub use error::DrillError;
 pub use find::{bin_dirs, find_tool};
 pub use folder::sweep;
-pub use scenes::{Incident, Scene, batch, connect, until};
+pub use incident::Incident;
+pub use scenes::{Scene, batch, connect, until};
 pub use server::{Server, ServerOptions};

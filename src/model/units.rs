@@ -68,12 +68,13 @@ impl From<Duration> for Millis {
     }
 }
 
-/// Reads at a glance: `850 ms`, `12.3 s`, `4m 05s`, `3h 12m`, `2d 04h`.
+/// Reads at a glance: `850 ms`, `12.3 s`, `30 s`, `4m 05s`, `3h 12m`, `2d 04h`.
 impl fmt::Display for Millis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ms, s) = (self.0, self.0 / 1000);
         let text = match s {
             0 => format!("{ms} ms"),
+            1..60 if ms % 1000 == 0 => format!("{s} s"),
             1..60 => format!("{}.{} s", s, (ms % 1000) / 100),
             60..3600 => format!("{}m {:02}s", s / 60, s % 60),
             3600..86_400 => format!("{}h {:02}m", s / 3600, (s % 3600) / 60),
@@ -161,12 +162,14 @@ mod tests {
 
     #[test]
     fn ages_read_at_a_glance() {
-        let shown: Vec<String> = [0, 850, 12_345, 245_000, 11_520_000, 187_200_000]
+        let shown: Vec<String> = [0, 850, 12_345, 30_000, 245_000, 11_520_000, 187_200_000]
             .map(|ms| Millis(ms).to_string())
             .into();
         assert_eq!(
             shown,
-            ["0 ms", "850 ms", "12.3 s", "4m 05s", "3h 12m", "2d 04h"]
+            [
+                "0 ms", "850 ms", "12.3 s", "30 s", "4m 05s", "3h 12m", "2d 04h"
+            ]
         );
     }
 

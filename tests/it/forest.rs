@@ -467,7 +467,7 @@ fn behind(edges: &BTreeSet<(i32, i32)>, from: &BTreeSet<i32>) -> BTreeSet<i32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn equals_the_brute_force(scene in scenes()) {

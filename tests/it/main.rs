@@ -6,4 +6,6 @@
 )]
 
 mod build;
+mod captures;
 mod forest;
+mod tree;

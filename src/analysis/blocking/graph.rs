@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use crate::analysis::Lookup;
-use crate::model::{Lock, LockMode, LockTag, Millis, Pid, Timestamp, Xid};
+use super::walk::Walk;
+use crate::model::{LockMode, LockTag, Millis, Pid, Timestamp, Xid};
 
 /// Who can hold a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,22 +24,23 @@ pub struct Wait<'a> {
     pub node: Node,
     pub mode: &'a LockMode,
     pub since: Option<Timestamp>,
-    queue: usize,
-    position: usize,
+    pub(super) queue: usize,
+    pub(super) position: usize,
     /// Modes that conflict with the one wanted, as bits by strength; and the one wanted.
-    unwanted: u8,
-    bit: u8,
+    pub(super) unwanted: u8,
+    pub(super) bit: u8,
     /// The server's answer, where it was asked.
-    answer: Option<Vec<Node>>,
+    pub(super) answer: Option<Vec<Node>>,
 }
 
-struct Queue<'a> {
-    tag: &'a LockTag,
+/// Everyone who holds or wants one thing.
+pub struct Queue<'a> {
+    pub(super) tag: &'a LockTag,
     /// Holders with the modes they hold, as bits by strength.
-    holders: Vec<(Node, u8)>,
-    held: HashMap<Node, u8>,
+    pub(super) holders: Vec<(Node, u8)>,
+    pub(super) held: HashMap<Node, u8>,
     /// Waits in the order in which they joined.
-    waits: Vec<usize>,
+    pub(super) waits: Vec<usize>,
 }
 
 /// A blocker of one wait.
@@ -51,162 +52,20 @@ pub struct Link {
     pub derived: bool,
 }
 
+/// Who waits for whom.
 pub struct Graph<'a> {
     pub nodes: Vec<Holder>,
     pub waits: Vec<Wait<'a>>,
-    queues: Vec<Queue<'a>>,
+    pub(super) queues: Vec<Queue<'a>>,
     /// Waits of a node: more than one only for a parallel query.
-    waits_of: HashMap<Node, Vec<usize>>,
+    pub(super) waits_of: HashMap<Node, Vec<usize>>,
     /// Queues in which a node holds or waits.
-    queues_of: HashMap<Node, Vec<usize>>,
+    pub(super) queues_of: HashMap<Node, Vec<usize>>,
     /// Waits whose answer from the server names a node.
-    named_by: HashMap<Node, Vec<usize>>,
+    pub(super) named_by: HashMap<Node, Vec<usize>>,
 }
 
 impl<'a> Graph<'a> {
-    pub fn new(lookup: &Lookup<'a>) -> Self {
-        let snapshot = lookup.snapshot;
-        let locks = snapshot.locks.rows();
-        let mut build = Builder {
-            lookup,
-            index: HashMap::new(),
-            nodes: Vec::new(),
-            prepared: prepared_xids(lookup),
-        };
-        let mut queues: Vec<Queue<'a>> = Vec::new();
-        let mut queue_of: HashMap<&LockTag, usize> = HashMap::new();
-        let mut waits: Vec<Wait<'a>> = Vec::new();
-        let mut wait_of_pid: HashMap<Pid, Vec<usize>> = HashMap::new();
-        for lock in locks.iter().filter(|lock| !lock.granted) {
-            let Some(pid) = lock.pid else { continue };
-            let queue = *queue_of.entry(&lock.tag).or_insert_with(|| {
-                queues.push(Queue {
-                    tag: &lock.tag,
-                    holders: Vec::new(),
-                    held: HashMap::new(),
-                    waits: Vec::new(),
-                });
-                queues.len() - 1
-            });
-            queues[queue].waits.push(waits.len());
-            wait_of_pid.entry(pid).or_default().push(waits.len());
-            waits.push(Wait {
-                node: build.session(pid),
-                mode: &lock.mode,
-                since: lock.waitstart,
-                queue,
-                position: 0,
-                unwanted: conflicts(&lock.mode),
-                bit: lock.mode.strength().map_or(0, |strength| 1 << strength),
-                answer: None,
-            });
-        }
-        for lock in locks.iter().filter(|lock| lock.granted) {
-            let Some(queue) = queue_of.get(&lock.tag) else {
-                continue;
-            };
-            let (Some(bit), queue) = (lock.mode.strength(), &mut queues[*queue]) else {
-                continue;
-            };
-            *queue.held.entry(build.holder(lock)).or_default() |= 1 << bit;
-        }
-        for queue in &mut queues {
-            queue.holders = queue
-                .held
-                .iter()
-                .map(|(node, modes)| (*node, *modes))
-                .collect();
-            queue.holders.sort_unstable();
-            // Those who have only begun to wait have no start yet: they are last.
-            queue.waits.sort_by_key(|wait| {
-                (
-                    waits[*wait].since.is_none(),
-                    waits[*wait].since,
-                    waits[*wait].node,
-                )
-            });
-            for (position, wait) in queue.waits.iter().enumerate() {
-                waits[*wait].position = position;
-            }
-        }
-        let mut graph = Self {
-            nodes: Vec::new(),
-            waits,
-            queues,
-            waits_of: HashMap::new(),
-            queues_of: HashMap::new(),
-            named_by: HashMap::new(),
-        };
-        for answer in snapshot.blocking.rows() {
-            for wait in wait_of_pid.get(&answer.pid).into_iter().flatten() {
-                graph.take_answer(*wait, &answer.blockers, &mut build);
-            }
-        }
-        graph.nodes = build.nodes;
-        graph.index();
-        graph
-    }
-
-    /// The server's list for one waiter, with prepared transactions put in for 0. An empty list of the startup
-    /// process is no answer: the function doesn't know about replay (12 to 18).
-    fn take_answer(&mut self, wait: usize, blockers: &[Pid], build: &mut Builder<'_, 'a>) {
-        let node = self.waits[wait].node;
-        if blockers.is_empty() && build.is_startup(node) {
-            return;
-        }
-        let mut list: Vec<Node> = Vec::with_capacity(blockers.len());
-        for pid in blockers {
-            if *pid == Pid(0) {
-                list.extend(self.prepared_holders(wait, build));
-            } else {
-                list.push(build.session(*pid));
-            }
-        }
-        // A leader stands there once for each of its workers; a session may be named as its own blocker.
-        let mut seen = std::collections::HashSet::with_capacity(list.len());
-        list.retain(|blocker| *blocker != node && seen.insert(*blocker));
-        self.waits[wait].answer = Some(list);
-    }
-
-    /// Which prepared transactions hold what this wait wants; an unnamed one where the locks don't tell.
-    fn prepared_holders(&self, wait: usize, build: &mut Builder<'_, 'a>) -> Vec<Node> {
-        let wait = &self.waits[wait];
-        let found: Vec<Node> = self.queues[wait.queue]
-            .holders
-            .iter()
-            .filter(|(node, modes)| {
-                matches!(build.nodes[*node], Holder::Prepared(_)) && modes & wait.unwanted != 0
-            })
-            .map(|(node, _)| *node)
-            .collect();
-        if found.is_empty() {
-            vec![build.node(Holder::Prepared(None))]
-        } else {
-            found
-        }
-    }
-
-    fn index(&mut self) {
-        for (i, wait) in self.waits.iter().enumerate() {
-            self.waits_of.entry(wait.node).or_default().push(i);
-            self.queues_of
-                .entry(wait.node)
-                .or_default()
-                .push(wait.queue);
-            for blocker in wait.answer.iter().flatten() {
-                self.named_by.entry(*blocker).or_default().push(i);
-            }
-        }
-        for (i, queue) in self.queues.iter().enumerate() {
-            for (node, _) in &queue.holders {
-                let queues = self.queues_of.entry(*node).or_default();
-                if !queues.contains(&i) {
-                    queues.push(i);
-                }
-            }
-        }
-    }
-
     pub fn tag(&self, wait: usize) -> &'a LockTag {
         self.queues[self.waits[wait].queue].tag
     }
@@ -400,30 +259,8 @@ impl<'a> Graph<'a> {
 
     /// A fresh walk from blockers to those that wait for them.
     pub fn walk(&self) -> Walk<'_, 'a> {
-        Walk {
-            graph: self,
-            reached: vec![false; self.nodes.len()],
-            from: HashMap::new(),
-        }
+        Walk::new(self)
     }
-}
-
-/// Bits of the modes that conflict with this one.
-fn conflicts(mode: &LockMode) -> u8 {
-    const ALL: [LockMode; 8] = [
-        LockMode::AccessShare,
-        LockMode::RowShare,
-        LockMode::RowExclusive,
-        LockMode::ShareUpdateExclusive,
-        LockMode::Share,
-        LockMode::ShareRowExclusive,
-        LockMode::Exclusive,
-        LockMode::AccessExclusive,
-    ];
-    ALL.iter()
-        .enumerate()
-        .filter(|(_, other)| mode.conflicts_with(other))
-        .fold(0, |bits, (bit, _)| bits | 1 << bit)
 }
 
 /// Iterator over the blockers of a node's waits; small enough to be a frame of a depth-first search.
@@ -453,82 +290,9 @@ impl Iterator for Blockers<'_, '_> {
     }
 }
 
-/// Remembers what was reached, and from which place of a queue on everyone was looked at already.
-pub struct Walk<'g, 'a> {
-    graph: &'g Graph<'a>,
-    pub reached: Vec<bool>,
-    from: HashMap<(usize, usize), usize>,
-}
-
-impl Walk<'_, '_> {
-    /// Those that wait for `node` directly and weren't reached before, in the order of waiting.
-    pub fn step(&mut self, node: Node) -> Vec<Link> {
-        let mut links = Vec::new();
-        for wait in self.graph.named_by.get(&node).into_iter().flatten() {
-            self.reach(*wait, node, &mut links, |graph| {
-                Some(graph.answered(*wait, node))
-            });
-        }
-        for queue in self.graph.queues_of.get(&node).into_iter().flatten() {
-            let from = self.unseen_from(*queue, node);
-            let waits = &self.graph.queues[*queue].waits;
-            for wait in &waits[from] {
-                if self.graph.waits[*wait].answer.is_none() {
-                    self.reach(*wait, node, &mut links, |graph| graph.derived(*wait, node));
-                }
-            }
-        }
-        links.sort_by_key(|link| {
-            let wait = &self.graph.waits[link.wait];
-            (link.soft, wait.since.is_none(), wait.since, wait.node)
-        });
-        links
-    }
-
-    /// Places of the queue that may wait for `node`: all for a holder, those behind for a waiter. Of waiters of one
-    /// mode only the foremost needs a look, since whoever waits behind a later one waits behind it as well.
-    fn unseen_from(&mut self, queue: usize, node: Node) -> std::ops::Range<usize> {
-        let q = &self.graph.queues[queue];
-        if q.held.contains_key(&node) {
-            return 0..q.waits.len();
-        }
-        let own = self
-            .graph
-            .waits_of(node)
-            .iter()
-            .map(|w| &self.graph.waits[*w])
-            .find(|w| w.queue == queue);
-        let Some((position, mode)) = own.and_then(|w| Some((w.position, w.mode.strength()?)))
-        else {
-            return 0..0;
-        };
-        let seen = self.from.entry((queue, mode)).or_insert(q.waits.len());
-        let range = position + 1..(*seen).max(position + 1);
-        *seen = (*seen).min(position + 1);
-        range
-    }
-
-    fn reach(
-        &mut self,
-        wait: usize,
-        blocker: Node,
-        links: &mut Vec<Link>,
-        link: impl Fn(&Graph<'_>) -> Option<Link>,
-    ) {
-        let waiter = self.graph.waits[wait].node;
-        if waiter == blocker || self.reached[waiter] {
-            return;
-        }
-        if let Some(link) = link(self.graph) {
-            self.reached[waiter] = true;
-            links.push(link);
-        }
-    }
-}
-
 impl Graph<'_> {
     /// A blocker that the server named: it is hard if it holds a conflicting mode, and prepared ones always hold.
-    fn answered(&self, index: usize, blocker: Node) -> Link {
+    pub(super) fn answered(&self, index: usize, blocker: Node) -> Link {
         let wait = &self.waits[index];
         let held = self.queues[wait.queue].held.get(&blocker);
         let holds = held.is_some_and(|modes| modes & wait.unwanted != 0);
@@ -542,7 +306,7 @@ impl Graph<'_> {
     }
 
     /// Whether a wait that the server wasn't asked about is for this node, without going through the whole queue.
-    fn derived(&self, index: usize, blocker: Node) -> Option<Link> {
+    pub(super) fn derived(&self, index: usize, blocker: Node) -> Option<Link> {
         let wait = &self.waits[index];
         let queue = &self.queues[wait.queue];
         if let Ok(at) = queue
@@ -561,78 +325,4 @@ impl Graph<'_> {
             .then(|| self.link(index, queue.holders.len() + ahead.position))
             .flatten()
     }
-}
-
-/// Makes nodes, each once.
-struct Builder<'l, 'a> {
-    lookup: &'l Lookup<'a>,
-    index: HashMap<Holder, Node>,
-    nodes: Vec<Holder>,
-    prepared: HashMap<String, Xid>,
-}
-
-impl Builder<'_, '_> {
-    fn node(&mut self, holder: Holder) -> Node {
-        *self.index.entry(holder).or_insert_with_key(|holder| {
-            self.nodes.push(holder.clone());
-            self.nodes.len() - 1
-        })
-    }
-
-    fn session(&mut self, pid: Pid) -> Node {
-        let leader = self.lookup.leader(pid);
-        self.node(Holder::Session(leader))
-    }
-
-    fn holder(&mut self, lock: &Lock) -> Node {
-        match lock.pid {
-            Some(pid) => self.session(pid),
-            None => {
-                let xid = self.prepared.get(&lock.vxid).copied();
-                self.node(Holder::Prepared(xid))
-            }
-        }
-    }
-
-    fn is_startup(&self, node: Node) -> bool {
-        let Holder::Session(pid) = self.nodes[node] else {
-            return false;
-        };
-        let session = self.lookup.session(pid);
-        session.is_some_and(|s| s.backend_type == Some(crate::model::BackendType::Startup))
-    }
-}
-
-/// The xid behind each virtual transaction of a prepared one. It has two forms: `-1/<xid>` once the server was
-/// restarted, and until then that of the session that prepared it, which only its own transactionid row resolves.
-fn prepared_xids(lookup: &Lookup<'_>) -> HashMap<String, Xid> {
-    let known: Vec<Xid> = lookup
-        .snapshot
-        .prepared
-        .rows()
-        .iter()
-        .map(|p| p.xid)
-        .collect();
-    let mut xids = HashMap::new();
-    for lock in lookup
-        .snapshot
-        .locks
-        .rows()
-        .iter()
-        .filter(|lock| lock.pid.is_none() && lock.granted)
-    {
-        if let Some(xid) = lock
-            .vxid
-            .strip_prefix("-1/")
-            .and_then(|xid| xid.parse().ok())
-        {
-            xids.insert(lock.vxid.clone(), Xid(xid));
-        } else if let Some(xid) = lock.tag.xid()
-            // Subtransactions have rows of their own; the name belongs to the top one.
-            && (known.contains(&xid) || !xids.contains_key(&lock.vxid))
-        {
-            xids.insert(lock.vxid.clone(), xid);
-        }
-    }
-    xids
 }

@@ -1,6 +1,6 @@
 //! Lock findings: what is at the root decides which one it is.
 
-use super::{Judge, count};
+use super::judge::{Judge, count};
 use crate::analysis::blocking::{Action, Root, RootKind};
 use crate::model::{FindingId, Millis, Severity};
 

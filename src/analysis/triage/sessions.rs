@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Judge, count};
+use super::judge::{Judge, count};
 use crate::analysis::{connections, horizon};
 use crate::model::{FindingId, Millis, Session, Severity, Snapshot};
 use crate::sql;

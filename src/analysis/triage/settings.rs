@@ -1,6 +1,6 @@
 //! Settings that make the next incident worse: information only, since a stock server is a healthy one.
 
-use super::Judge;
+use super::judge::Judge;
 use crate::analysis::settings::{Verdict, judge_all};
 use crate::model::{FindingId, Severity};
 

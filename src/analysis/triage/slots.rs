@@ -1,6 +1,6 @@
 //! Connection slots: how full, and which of the four patterns fills them.
 
-use super::{Judge, count};
+use super::judge::{Judge, count};
 use crate::analysis::connections::{self, Capacity, UsedIs};
 use crate::model::{FindingId, Millis, Percent, Session, Severity, SlotLimit};
 

@@ -1,16 +1,15 @@
 //! One round of reads: one pipelined read-only transaction with local timeouts, each part in a savepoint of its own.
 
 use std::cell::Cell;
-use std::future::Future;
 use std::time::Duration;
 
 use futures_util::future::{join, join3, join4, join5};
-use tokio::time::{Instant, timeout_at};
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row};
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
 
-use super::catalog::{self, Topic};
-use super::connect::{Connected, chain};
+use super::catalog;
+use super::connect::Connected;
+use super::reader::{BEGIN, COMMIT, Params, Reader, STATEMENT_TIMEOUT};
 use super::rows::{self, Cells, Names, RowError};
 use super::waiters;
 use crate::bundle;
@@ -18,20 +17,6 @@ use crate::model::{
     Clock, Lock, Oid, Part, Pid, SNAPSHOT_FORMAT, Section, Server, ServerRole, Snapshot, Target,
     Timestamp, WATCHED_SETTINGS,
 };
-
-/// `lock_timeout` stays under the default `deadlock_timeout` of 1 s, or a wait of ours would trigger its check.
-/// The encoding keeps the server from converting (and failing on) texts of other databases.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY NOT DEFERRABLE; \
-SET LOCAL lock_timeout = '300ms'; \
-SET LOCAL idle_in_transaction_session_timeout = '30s'; \
-SET LOCAL search_path = pg_catalog, pg_temp; \
-SET LOCAL client_encoding = 'SQL_ASCII'; \
-SET LOCAL application_name = 'stanch'";
-const STATEMENT_TIMEOUT: &str = "SELECT pg_catalog.set_config('statement_timeout', $1, true)";
-const SAVEPOINT: &str = "SAVEPOINT part";
-/// Whatever the read did: a failed one would fail all later ones with 25P02.
-const RELEASE: &str = "ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part";
-const COMMIT: &str = "COMMIT";
 
 /// How far a round may go.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +38,7 @@ impl Parts {
         Self(parts)
     }
 
-    fn has(self, part: Part) -> bool {
+    pub(super) fn has(self, part: Part) -> bool {
         self.0.contains(&part)
     }
 }
@@ -223,7 +208,7 @@ pub async fn round(
     Ok(snapshot)
 }
 
-const NOT_ASKED: &str = "not part of this report";
+pub(super) const NOT_ASKED: &str = "not part of this report";
 
 /// Relations whose names this database knows: its own and the shared ones. An oid of another database may be
 /// something else here.
@@ -286,177 +271,5 @@ fn single<T>(section: Section<Vec<T>>) -> Section<T> {
             Ok(row) => Section::Collected(row),
             Err((code, message)) => Section::Failed { code, message },
         },
-    }
-}
-
-/// One read in a transaction of the same kind.
-///
-/// # Errors
-/// The server's SQLSTATE (or the tool's own word) and message.
-pub(super) async fn one_read(
-    connected: &Connected,
-    topic: &Topic,
-    params: Params<'_>,
-    options: RoundOptions,
-) -> Result<Vec<Row>, RoundError> {
-    let deadline = Instant::now() + options.deadline;
-    let reader = Reader {
-        client: &connected.client,
-        major: connected.major,
-        deadline,
-        parts: Parts::ALL,
-    };
-    let timeout = format!("{}ms", options.statement_timeout.as_millis());
-    let timeout: Params<'_> = &[(&timeout, Type::TEXT)];
-    let begin = join(
-        reader.command(BEGIN),
-        reader.rows(STATEMENT_TIMEOUT, timeout),
-    );
-    let (_, rows, _) = join3(begin, reader.raw(topic, params), reader.command(COMMIT)).await;
-    match rows {
-        Section::Collected(rows) => Ok(rows),
-        Section::Skipped(message) => Err(RoundError {
-            code: "skipped".into(),
-            message,
-            connection_lost: false,
-        }),
-        Section::Failed { code, message } => Err(RoundError {
-            code,
-            message,
-            connection_lost: connected.client.is_closed(),
-        }),
-    }
-}
-
-pub(super) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
-
-/// Sends reads; each is bounded by the round's deadline.
-struct Reader<'a> {
-    client: &'a Client,
-    major: u32,
-    deadline: Instant,
-    parts: Parts,
-}
-
-impl Reader<'_> {
-    /// A command without a result. Its failure shows in the reads that follow it.
-    async fn command(&self, sql: &str) -> Result<(), Fault> {
-        self.bounded(self.client.batch_execute(sql)).await
-    }
-
-    async fn rows(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Fault> {
-        self.bounded(self.client.query_typed(sql, params)).await
-    }
-
-    async fn bounded<T>(
-        &self,
-        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, Fault> {
-        match timeout_at(self.deadline, work).await {
-            Ok(done) => done.map_err(Fault::of),
-            Err(_) => Err(Fault {
-                code: "deadline".into(),
-                message: "no answer within the time for the whole round (--deadline)".into(),
-            }),
-        }
-    }
-
-    /// Savepoint, read, back to the savepoint: in one flight, whatever the read does.
-    async fn raw(&self, topic: &Topic, params: Params<'_>) -> Section<Vec<Row>> {
-        let sql = topic.sql(self.major);
-        match join3(
-            self.command(SAVEPOINT),
-            self.rows(sql, params),
-            self.command(RELEASE),
-        )
-        .await
-        .1
-        {
-            Ok(rows) => Section::Collected(rows),
-            Err(fault) => fault.into(),
-        }
-    }
-
-    async fn read<T>(
-        &self,
-        topic: &'static Topic,
-        params: Params<'_>,
-        one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
-    ) -> Section<Vec<T>> {
-        self.raw(topic, params).await.and_then(topic, one)
-    }
-
-    async fn raw_part(&self, part: Part, topic: &Topic, params: Params<'_>) -> Section<Vec<Row>> {
-        if self.parts.has(part) {
-            self.raw(topic, params).await
-        } else {
-            Section::skipped(NOT_ASKED)
-        }
-    }
-
-    async fn part<T>(
-        &self,
-        part: Part,
-        topic: &'static Topic,
-        params: Params<'_>,
-        one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
-    ) -> Section<Vec<T>> {
-        self.raw_part(part, topic, params)
-            .await
-            .and_then(topic, one)
-    }
-}
-
-/// Why a read failed: the server's SQLSTATE, or the tool's own word.
-struct Fault {
-    code: String,
-    message: String,
-}
-
-impl Fault {
-    fn of(error: tokio_postgres::Error) -> Self {
-        match error.as_db_error() {
-            Some(db) => Self {
-                code: db.code().code().into(),
-                message: db.message().into(),
-            },
-            None if error.is_closed() => Self {
-                code: "closed".into(),
-                message: "the connection was lost".into(),
-            },
-            None => Self {
-                code: "client".into(),
-                message: chain(&error),
-            },
-        }
-    }
-}
-
-impl<T> From<Fault> for Section<T> {
-    fn from(fault: Fault) -> Self {
-        Self::Failed {
-            code: fault.code,
-            message: fault.message,
-        }
-    }
-}
-
-impl Section<Vec<Row>> {
-    fn and_then<T>(
-        self,
-        topic: &'static Topic,
-        one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
-    ) -> Section<Vec<T>> {
-        match self {
-            Self::Collected(rows) => match rows::decode(topic.name, &rows, one) {
-                Ok(values) => Section::Collected(values),
-                Err(error) => Section::Failed {
-                    code: "row".into(),
-                    message: error.to_string(),
-                },
-            },
-            Self::Skipped(why) => Section::Skipped(why),
-            Self::Failed { code, message } => Section::Failed { code, message },
-        }
     }
 }

@@ -5,8 +5,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::catalog::{Param, Topic};
-use super::collect::{RoundError, RoundOptions, one_read};
+use super::collect::{RoundError, RoundOptions};
 use super::connect::Connected;
+use super::reader::one_read;
 use super::rows::{Cells, RowError};
 use crate::model::WATCHED_SETTINGS;
 use crate::sql;

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::{NONE, Table, age, count, or_none, statement};
+use super::Table;
+use super::cells::{NONE, age, count, or_none, short_state, statement};
 use crate::analysis::Head;
 use crate::analysis::activity::{Activity, SessionRow};
 use crate::view::console::Style;
@@ -26,7 +27,7 @@ impl Table for Activity {
             Column::text("wait event").shrink(8).drop(1),
             Column::number("query age"),
             Column::number("xact age"),
-            Column::text("query").flex(16),
+            Column::text("query").flex(36),
         ];
         let rows = self.sessions.iter().map(row).collect();
         format!("{}\n{}", self.summary(), table(&columns, rows, style.width))
@@ -65,7 +66,7 @@ fn left_out(filtered: usize) -> String {
 
 fn state(session: &SessionRow) -> String {
     match (&session.state, session.hidden) {
-        (Some(state), _) => state.as_str().to_owned(),
+        (Some(state), _) => short_state(state).to_owned(),
         (None, true) => "hidden".into(),
         (None, false) => session
             .backend_type
@@ -82,6 +83,8 @@ fn row(s: &SessionRow) -> Vec<String> {
         (None, false, Some(_)) => "local".into(),
     };
     let wait = match (&s.wait_event_type, &s.wait_event) {
+        // `Client/ClientRead` says it twice.
+        (Some(class), Some(event)) if event.starts_with(class.as_str()) => event.clone(),
         (Some(class), Some(event)) => format!("{class}/{event}"),
         _ => NONE.into(),
     };

@@ -1,4 +1,5 @@
-use super::{Table, count, statement};
+use super::Table;
+use super::cells::{count, statement};
 use crate::analysis::Head;
 use crate::analysis::blocking::{Action, Blockers, Root, RootKind, Tree, TreeLine, TreeWaiter};
 use crate::model::Pid;

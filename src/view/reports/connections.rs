@@ -1,4 +1,5 @@
-use super::{Table, age, or_none};
+use super::Table;
+use super::cells::{age, or_none};
 use crate::analysis::Head;
 use crate::analysis::connections::{Capacity, Connections, Group, Limit, LimitKind, UsedIs};
 use crate::view::console::Style;

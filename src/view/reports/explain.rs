@@ -18,7 +18,11 @@ pub fn page(entry: &Entry, style: Style) -> String {
         ("cure", Some(entry.cure)),
     ] {
         if let Some(text) = text {
-            out.push_str(&format!("\n{}\n{}", style.strong(title), wrap(text, width)));
+            out.push_str(&format!(
+                "\n{}\n{}",
+                style.strong(title),
+                super::cells::wrap(text, width, 2)
+            ));
         }
     }
     out
@@ -27,22 +31,5 @@ pub fn page(entry: &Entry, style: Style) -> String {
 /// One line an id, with the condition.
 pub fn list(entries: &[Entry], style: Style) -> String {
     let all: Vec<(&str, &str)> = entries.iter().map(|e| (e.id.name(), e.condition)).collect();
-    super::names(["finding", "when"], &all, style)
-}
-
-fn wrap(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut line = String::from(" ");
-    for word in text.split_whitespace() {
-        if line.len() > 1 && crate::view::width(&line) + 1 + crate::view::width(word) > width {
-            out.push_str(&line);
-            out.push('\n');
-            line = String::from(" ");
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    out.push_str(&line);
-    out.push('\n');
-    out
+    super::cells::names(["finding", "when"], &all, style)
 }

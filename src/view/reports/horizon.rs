@@ -1,38 +1,56 @@
-use super::{NONE, Table, age, or_none};
+use super::Table;
+use super::cells::{NONE, age, count, or_none};
 use crate::analysis::Head;
-use crate::analysis::horizon::{Held, Horizon};
+use crate::analysis::horizon::{Held, HolderKind, Horizon};
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
+use crate::view::sanitize::clean;
 
 /// What a screen takes; the oldest matter.
 const MOST: usize = 30;
+const MOST_RELEASED: usize = 5;
 
 impl Table for Horizon {
     fn table(&self, _: &Head, style: Style) -> String {
         let Some(oldest) = self.horizon.first() else {
             return "nothing holds the xmin horizon\n".into();
         };
-        let mut out = format!(
-            "the xmin horizon is {} transactions behind\n",
-            oldest.xmin_age
-        );
+        let behind = count(oldest.xmin_age.unsigned_abs() as usize, "transaction");
+        let mut out = format!("the xmin horizon is {behind} behind\n");
         let columns = [
             Column::number("behind"),
             Column::text("held by").shrink(12),
             Column::number("pid"),
-            Column::text("name").shrink(8),
+            Column::text("name").flex(12),
             Column::text("user").shrink(6).drop(2),
             Column::text("database").shrink(6).drop(1),
             Column::number("age"),
-            Column::text("to let it go").flex(20),
         ];
         let rows = self.horizon.iter().take(MOST).map(row).collect();
         out.push_str(&table(&columns, rows, style.width));
         if self.horizon.len() > MOST {
             out.push_str(&format!("and {} younger ones\n", self.horizon.len() - MOST));
         }
+        out.push_str("\nto let go:\n");
+        for held in self.horizon.iter().take(MOST_RELEASED) {
+            out.push_str(&format!(
+                "  {}: {}\n",
+                clean(&who(held)),
+                clean(&held.release)
+            ));
+        }
         out
     }
+}
+
+/// `session 877`, `replication slot forgotten`
+fn who(held: &Held) -> String {
+    let name = match (held.kind, held.pid, &held.name) {
+        (HolderKind::Session | HolderKind::StandbyFeedback, Some(pid), _) => pid.to_string(),
+        (_, _, Some(name)) => name.clone(),
+        _ => String::new(),
+    };
+    format!("{} {name}", held.kind.words())
 }
 
 fn row(h: &Held) -> Vec<String> {
@@ -44,6 +62,5 @@ fn row(h: &Held) -> Vec<String> {
         or_none(h.user.as_deref()),
         or_none(h.database.as_deref()),
         age(h.age_ms),
-        h.release.clone(),
     ]
 }

@@ -1,4 +1,5 @@
-use super::{NONE, Table, age, count, pids};
+use super::Table;
+use super::cells::{NONE, age, count, pids};
 use crate::analysis::Head;
 use crate::analysis::locks::{LockRow, Locks};
 use crate::view::console::Style;

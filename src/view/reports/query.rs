@@ -6,7 +6,7 @@ use crate::view::console::Style;
 
 /// Name and purpose of a query.
 pub fn list(queries: &[(&str, &str)], style: Style) -> String {
-    super::names(["query", "what it reads"], queries, style)
+    super::cells::names(["query", "what it reads"], queries, style)
 }
 
 /// Rows as they came, one cell a value.
@@ -25,7 +25,7 @@ pub fn rows(columns: &[String], rows: &[Vec<Value>], style: Style) -> String {
         cells,
         style.width,
     ));
-    out.push_str(&format!("({})\n", super::count(rows.len(), "row")));
+    out.push_str(&format!("({})\n", super::cells::count(rows.len(), "row")));
     out
 }
 

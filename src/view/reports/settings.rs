@@ -1,23 +1,38 @@
-use super::{NONE, Table, or_none};
+use super::Table;
+use super::cells::wrap;
 use crate::analysis::Head;
 use crate::analysis::settings::{Judged, Settings, Verdict};
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
+use crate::view::sanitize::clean;
 
 impl Table for Settings {
     fn table(&self, _: &Head, style: Style) -> String {
         if self.settings.is_empty() {
             return "the settings weren't read\n".into();
         }
-        let columns = [
-            Column::text("").shrink(6),
-            Column::text("setting").shrink(20),
-            Column::number("value").shrink(6),
-            Column::text("recommended").shrink(8),
-            Column::text("why").flex(20),
-        ];
-        let rows = self.settings.iter().map(row).collect();
-        let mut out = table(&columns, rows, style.width);
+        let mut out = String::new();
+        for setting in self.settings.iter().filter(|s| s.verdict != Verdict::Ok) {
+            describe(&mut out, setting, style);
+        }
+        let rows: Vec<Vec<String>> = self
+            .settings
+            .iter()
+            .filter(|s| s.verdict == Verdict::Ok)
+            .map(row)
+            .collect();
+        if !rows.is_empty() {
+            out.push_str(&format!("\n{}\n", style.strong("ok")));
+            let columns = [
+                Column::text("  setting").shrink(20),
+                Column::text("value").shrink(6),
+                Column::text("").flex(10),
+            ];
+            out.push_str(&table(&columns, rows, style.width));
+        }
+        if self.settings.iter().any(|s| !s.overrides.is_empty()) {
+            out.push('\n');
+        }
         for setting in self.settings.iter().filter(|s| !s.overrides.is_empty()) {
             for o in &setting.overrides {
                 let role = o
@@ -29,33 +44,56 @@ impl Table for Settings {
                     .as_deref()
                     .map_or(String::new(), |db| format!(" in database {db}"));
                 let text = format!("{} = {}{role}{database}", setting.name, o.value);
-                out.push_str(&format!("override: {}\n", crate::view::clean(&text)));
+                out.push_str(&format!("override: {}\n", clean(&text)));
             }
         }
         out
     }
 }
 
-fn row(s: &Judged) -> Vec<String> {
-    let verdict = match s.verdict {
-        Verdict::Change => "change",
-        Verdict::Consider => "consider",
-        Verdict::Ok => "ok",
+/// `change  name = value, recommended: …`, and the reason below.
+fn describe(out: &mut String, s: &Judged, style: Style) {
+    let word = if s.verdict == Verdict::Change {
+        "change  "
+    } else {
+        "consider"
     };
-    let pending = if s.pending_restart {
+    let recommended = s
+        .recommended
+        .as_deref()
+        .map_or(String::new(), |r| format!("; recommended: {r}"));
+    out.push_str(&format!(
+        "{word}  {} = {}{recommended}\n",
+        style.strong(&clean(&s.name)),
+        clean(&value(s))
+    ));
+    let width = style.width.unwrap_or(usize::MAX).max(40);
+    out.push_str(&wrap(
+        &format!("{}{}", clean(&s.why), pending(s)),
+        width,
+        10,
+    ));
+}
+
+fn pending(s: &Judged) -> &'static str {
+    if s.pending_restart {
         "; a change waits for a restart"
     } else {
         ""
+    }
+}
+
+/// What is right needs no reason, unless it is an override that makes it so.
+fn row(s: &Judged) -> Vec<String> {
+    let why = if s.overrides.is_empty() {
+        ""
+    } else {
+        s.why.as_str()
     };
     vec![
-        verdict.into(),
-        s.name.clone(),
+        format!("  {}", s.name),
         value(s),
-        match s.verdict {
-            Verdict::Ok => NONE.into(),
-            _ => or_none(s.recommended.as_deref()),
-        },
-        format!("{}{pending}", s.why),
+        format!("{why}{}", pending(s)),
     ]
 }
 

@@ -1,4 +1,5 @@
-use super::{NONE, Table, age, count, or_none, statement};
+use super::Table;
+use super::cells::{NONE, age, count, or_none, short_state, statement};
 use crate::analysis::Head;
 use crate::analysis::transactions::{Prepared, Transaction, Transactions};
 use crate::view::console::Style;
@@ -21,7 +22,7 @@ impl Table for Transactions {
                 Column::number("for"),
                 Column::number("xid"),
                 Column::number("xmin held"),
-                Column::text("query").flex(16),
+                Column::text("query").flex(36),
             ];
             let rows = self.transactions.iter().map(row).collect();
             out.push_str(&table(&columns, rows, style.width));
@@ -49,7 +50,7 @@ fn row(t: &Transaction) -> Vec<String> {
         (_, false) => NONE.into(),
     };
     let state = match (&t.state, t.hidden) {
-        (Some(state), _) => state.as_str(),
+        (Some(state), _) => short_state(state),
         (None, true) => "hidden",
         (None, false) => NONE,
     };

@@ -40,14 +40,10 @@ impl Table for Triage {
             if !findings.is_empty() {
                 out.push('\n');
             }
-            let names: Vec<&str> = notes
-                .iter()
-                .map(|f| f.id.name().trim_start_matches("settings."))
-                .collect();
             let command = stanch_command("pg settings", &head.target);
+            let settings = super::cells::count(notes.len(), "setting");
             out.push_str(&format!(
-                "for later: {} ({})\n",
-                names.join(", "),
+                "for later: {settings} to change: {}\n",
                 clean(&command)
             ));
         }
@@ -70,10 +66,16 @@ fn summary(s: &Summary) -> String {
                 "{most}{} of {} usable slots taken{share}",
                 c.used, c.usable
             ));
-            parts.push(format!("{} active", s.active));
-            parts.push(match s.oldest_transaction_ms {
-                Some(age) => format!("oldest transaction {age}"),
-                None => "no open transaction".into(),
+            parts.push(match s.active {
+                Some(active) => format!("{active} active"),
+                None => "what they do is hidden".into(),
+            });
+            parts.extend(match (s.oldest_transaction_ms, s.in_transaction) {
+                (Some(age), Some(_)) => Some(format!("oldest transaction {age}")),
+                (Some(age), None) => Some(format!("oldest transaction seen {age}")),
+                (None, Some(0)) => Some("no open transaction".into()),
+                (None, Some(open)) => Some(format!("{open} in a transaction")),
+                (None, None) => None,
             });
         }
         None => parts.push("slots and sessions unknown".into()),

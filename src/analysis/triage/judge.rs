@@ -1,0 +1,165 @@
+//! What the judges of all areas share, and the report that comes of them.
+
+use serde::Serialize;
+
+use super::{locks, sessions, settings, slots};
+use crate::analysis::{Report, blocking, catalog, connections, stanch_command};
+use crate::model::{
+    ExitCode, FindingId, Millis, Part, Pattern, Session, Severity, Snapshot, Thresholds,
+};
+
+pub const PARTS: &[Part] = &Part::ALL;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Triage {
+    /// The worst first.
+    pub findings: Vec<Finding>,
+    pub summary: Summary,
+    /// What couldn't be judged, and why.
+    pub unknown: Vec<String>,
+}
+
+/// The state of the server in numbers, also when nothing is wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    pub capacity: Option<connections::Capacity>,
+    /// Sessions that run a statement; `null` where some are hidden.
+    pub active: Option<usize>,
+    /// Sessions in a transaction; `null` where some are hidden.
+    pub in_transaction: Option<usize>,
+    pub blocked: Option<usize>,
+    /// Of those that may be seen.
+    pub oldest_transaction_ms: Option<Millis>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    pub id: FindingId,
+    pub severity: Severity,
+    pub pattern: Option<Pattern>,
+    pub title: String,
+    pub evidence: Vec<String>,
+    pub caused_by: Vec<FindingId>,
+    /// Commands to type next.
+    pub next: Vec<String>,
+    /// The built-in runbook for it, where there is one.
+    pub runbook: Option<String>,
+}
+
+/// What the judges of all areas share.
+pub(super) struct Judge<'a> {
+    pub snapshot: &'a Snapshot,
+    pub thresholds: &'a Thresholds,
+    pub capacity: Option<connections::Capacity>,
+    pub blockers: blocking::Blockers,
+    pub findings: Vec<Finding>,
+    pub unknown: Vec<String>,
+}
+
+/// Judges a whole snapshot.
+pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
+    let mut judge = Judge {
+        snapshot,
+        thresholds,
+        capacity: connections::capacity(snapshot),
+        blockers: blocking::report(snapshot).data,
+        findings: Vec::new(),
+        unknown: Vec::new(),
+    };
+    locks::judge(&mut judge);
+    sessions::judge(&mut judge);
+    slots::judge(&mut judge);
+    settings::judge(&mut judge);
+    let mut findings = judge.findings;
+    // Stable: within a severity the order of the catalog, which has the symptom before its causes.
+    findings.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.id));
+    let now = snapshot.taken_at;
+    let clients = || connections::clients(snapshot);
+    let all_seen = snapshot.activity.get().is_some() && !clients().any(|s| s.hidden);
+    let count_all =
+        |is: &dyn Fn(&Session) -> bool| all_seen.then(|| clients().filter(|s| is(s)).count());
+    let summary = Summary {
+        capacity: judge.capacity,
+        active: count_all(&|s| s.is_active()),
+        in_transaction: count_all(&|s| s.xact_start.is_some() || s.is_idle_in_transaction()),
+        blocked: snapshot.locks.get().map(|_| judge.blockers.blocked),
+        oldest_transaction_ms: clients().filter_map(|s| s.xact_age(now)).max(),
+    };
+    Report::new(
+        "triage",
+        snapshot,
+        PARTS,
+        Triage {
+            findings,
+            summary,
+            unknown: judge.unknown,
+        },
+    )
+}
+
+impl Report<Triage> {
+    /// 2 > 1 > 3 > 0; 3 only where a part that a verdict needs couldn't be read.
+    pub fn exit_code(&self) -> ExitCode {
+        match self.data.findings.iter().map(|f| f.severity).max() {
+            Some(Severity::Critical) => ExitCode::Critical,
+            Some(Severity::Warning) => ExitCode::Warning,
+            _ if !self.head.coverage.is_complete() => ExitCode::Unknown,
+            _ => ExitCode::Ok,
+        }
+    }
+}
+
+impl Judge<'_> {
+    pub fn has(&self, id: FindingId) -> bool {
+        self.findings.iter().any(|f| f.id == id)
+    }
+
+    /// Adds a finding; its pattern is the catalog's unless set afterwards.
+    pub fn find(
+        &mut self,
+        id: FindingId,
+        severity: Severity,
+        title: String,
+        evidence: Vec<String>,
+        next: &[&str],
+    ) {
+        let next = next
+            .iter()
+            .map(|what| stanch_command(what, &self.snapshot.target))
+            .collect();
+        self.findings.push(Finding {
+            id,
+            severity,
+            pattern: catalog::entry(id).pattern,
+            title,
+            evidence,
+            caused_by: Vec::new(),
+            next,
+            runbook: None,
+        });
+    }
+
+    /// How bad the state of the slots is by the thresholds, `None` below them.
+    pub fn slot_severity(&self) -> Option<Severity> {
+        if !self.snapshot.refusals.is_empty() && self.capacity.is_none() {
+            return Some(Severity::Critical);
+        }
+        let used = self.capacity.as_ref()?.used_pct?;
+        if used >= self.thresholds.connections_critical {
+            Some(Severity::Critical)
+        } else if used >= self.thresholds.connections_warning {
+            Some(Severity::Warning)
+        } else {
+            None
+        }
+    }
+}
+
+/// `1 session`, `3 sessions`
+pub(super) fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}

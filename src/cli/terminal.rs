@@ -1,0 +1,53 @@
+//! The environment and the terminal, read once.
+
+use std::io::{self, IsTerminal as _};
+
+use super::args::{ColorChoice, OutputArgs};
+use crate::source::postgres::Environment;
+use crate::view::{Console, Format, Style};
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the environment is read"
+)]
+pub fn environment() -> Environment {
+    std::env::vars_os()
+        .filter_map(|(key, value)| {
+            Some((
+                key.into_string().ok()?,
+                value.to_string_lossy().into_owned(),
+            ))
+        })
+        .collect()
+}
+
+pub fn console(output: &OutputArgs, env: &Environment) -> Console {
+    let stdout = io::stdout();
+    let terminal = stdout.is_terminal();
+    let format = if output.json {
+        Format::Json
+    } else {
+        output.format.into()
+    };
+    let color = match output.color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
+            terminal && !no_color && env.get("TERM").is_none_or(|term| term != "dumb")
+        }
+    };
+    let width = if terminal {
+        terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+    } else {
+        env.get("COLUMNS").and_then(|columns| columns.parse().ok())
+    };
+    let style = Style {
+        width,
+        color,
+        verbose: output.verbose,
+    };
+    let mut console = Console::new(Box::new(stdout), Box::new(io::stderr()), format, style);
+    console.quiet = output.quiet;
+    console
+}

@@ -1,0 +1,152 @@
+//! Why a connection wasn't had: what the person reads, and what code decides on.
+
+use std::fmt;
+
+use super::conninfo::ConnSpec;
+use crate::model::{SlotLimit, SlotRefusal};
+
+/// How far an attempt had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Dns,
+    Tcp,
+    Login,
+    FirstAnswer,
+}
+
+/// Why an attempt failed, as far as code or the person decides on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectFault {
+    Dns,
+    Network,
+    Timeout(Stage),
+    NoSlot(SlotLimit),
+    /// 57P03: starting up, shutting down, recovering.
+    NotReady,
+    /// 28P01, 28000, or no password where the server asks for one.
+    Login,
+    /// 3D000
+    NoDatabase,
+    /// 42501: no CONNECT privilege.
+    Privilege,
+    /// 08P01 from the pooler itself.
+    Pooler,
+    Other,
+}
+
+/// An attempt that failed: what, where, and what to try. Never the password.
+#[derive(Clone, Debug)]
+pub struct ConnectError {
+    pub fault: ConnectFault,
+    /// What the operating system or the server said.
+    pub detail: String,
+    pub place: Place,
+    /// All logins of this run that were refused for want of a slot.
+    pub refusals: Vec<SlotRefusal>,
+}
+
+/// Where it failed, for the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub database: String,
+}
+
+impl Place {
+    pub fn of(spec: &ConnSpec) -> Self {
+        Self {
+            host: spec.host.clone(),
+            port: spec.port,
+            user: spec.user.clone(),
+            database: spec.database.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "host {}, port {}, user {}, database {}",
+            self.host, self.port, self.user, self.database
+        )
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what(), self.detail)?;
+        write!(f, "\n  at: {}", self.place)
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+impl ConnectError {
+    /// The failure in a few words.
+    pub fn what(&self) -> &'static str {
+        match &self.fault {
+            ConnectFault::Dns => "host name not found",
+            ConnectFault::Network => "no connection",
+            ConnectFault::Timeout(_) => "no answer in time",
+            ConnectFault::NoSlot(limit) => slot_words(*limit),
+            ConnectFault::NotReady => "the server isn't ready",
+            ConnectFault::Login => "login refused",
+            ConnectFault::NoDatabase => "no such database",
+            ConnectFault::Privilege => "this login may not connect here",
+            ConnectFault::Pooler => "the pooler refused",
+            ConnectFault::Other => "cannot connect",
+        }
+    }
+
+    /// What to try next.
+    pub fn hint(&self) -> String {
+        match &self.fault {
+            ConnectFault::Dns => "check -h/--host, PGHOST or the host in the URL".into(),
+            ConnectFault::Network if self.place.host.starts_with('/') => {
+                "is the server up, and is this its socket directory and port? (-h, -p)".into()
+            }
+            ConnectFault::Network => "is the server up and listening there, and is the way open? (-h, -p)".into(),
+            ConnectFault::Timeout(Stage::Dns | Stage::Tcp) => {
+                "the host doesn't answer: a firewall, a wrong address, or the host is down".into()
+            }
+            ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) => "the server accepts and stays silent: a locked \
+                 catalog (pg_authid, pg_database, pg_class held in ACCESS EXCLUSIVE mode), a stopped server process, or \
+                 a pooler without a free server connection; a session that is already open still works"
+                .into(),
+            ConnectFault::NoSlot(limit) => slot_hint(*limit),
+            ConnectFault::NotReady => "it is starting, stopping or recovering: try again, and read the server's log".into(),
+            ConnectFault::Login => "check -U/--username, PGPASSWORD and the server's pg_hba.conf".into(),
+            ConnectFault::NoDatabase => "give a database with -d/--dbname; 'postgres' usually exists".into(),
+            ConnectFault::Privilege => "GRANT CONNECT ON DATABASE … TO this role, or another login (-U)".into(),
+            ConnectFault::Pooler => "connect to the server itself, past the pooler (-h, -p)".into(),
+            ConnectFault::Other => "stanch doctor with the same options tells more once a connection is had".into(),
+        }
+    }
+}
+
+fn slot_words(limit: SlotLimit) -> &'static str {
+    match limit {
+        SlotLimit::Nothing => "every connection slot is taken, the reserved ones too",
+        SlotLimit::Reserved => "only reserved connection slots are left",
+        SlotLimit::Role => "this role's connection limit is reached",
+        SlotLimit::Database => "this database's connection limit is reached",
+        SlotLimit::Pooler => "the pooler has no client connection left",
+        SlotLimit::Unknown => "no connection slot",
+    }
+}
+
+fn slot_hint(limit: SlotLimit) -> String {
+    match limit {
+        SlotLimit::Nothing => "knock longer with --wait-slot 60s, or stop an instance of the application so that a slot frees",
+        SlotLimit::Reserved => "log in as a superuser (-U postgres), or name such a login as `rescue` of the target in \
+             stanch.yaml; --wait-slot 60s knocks longer",
+        SlotLimit::Role => "another login (-U), or ALTER ROLE … CONNECTION LIMIT",
+        SlotLimit::Database => "another database of the same server (-d postgres), or a superuser's login",
+        SlotLimit::Pooler => "connect to the server itself, past the pooler (-h, -p)",
+        SlotLimit::Unknown => "a superuser's login (-U postgres), or --wait-slot 60s to knock longer",
+    }
+    .into()
+}

@@ -1,0 +1,88 @@
+//! Cells and lines that several reports have.
+
+use crate::model::{Millis, Pid, SessionState};
+use crate::view::console::Style;
+use crate::view::layout::{Column, table};
+use crate::view::sanitize::clean;
+
+/// What isn't known or isn't there.
+pub(super) const NONE: &str = "-";
+
+pub(super) fn or_none(text: Option<&str>) -> String {
+    text.map_or_else(|| NONE.into(), str::to_owned)
+}
+
+pub(super) fn age(ms: Option<Millis>) -> String {
+    ms.map_or_else(|| NONE.into(), |ms| ms.to_string())
+}
+
+pub(super) fn pids(pids: &[Pid]) -> String {
+    pids.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A state for a narrow column.
+pub(super) fn short_state(state: &SessionState) -> &str {
+    match state {
+        SessionState::IdleInTransaction => "idle in xact",
+        SessionState::IdleInTransactionAborted => "aborted xact",
+        other => other.as_str(),
+    }
+}
+
+/// A statement for one line; the server's own cut shows as `…`.
+pub(super) fn statement(query: Option<&str>, truncated: bool) -> String {
+    let Some(query) = query else {
+        return String::new();
+    };
+    let mut text = clean(&crate::view::sanitize::one_line(query));
+    if truncated {
+        text.push('…');
+    }
+    text
+}
+
+/// `1 session`, `3 sessions`
+pub(super) fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
+/// Names with a line about each.
+pub(super) fn names(titles: [&str; 2], all: &[(&str, &str)], style: Style) -> String {
+    let columns = [Column::text(titles[0]), Column::text(titles[1]).flex(20)];
+    let rows = all
+        .iter()
+        .map(|(name, what)| vec![(*name).to_owned(), (*what).to_owned()])
+        .collect();
+    table(&columns, rows, style.width)
+}
+
+/// The incidents that can be practised on.
+pub fn drill_list(incidents: &[(&str, &str)], style: Style) -> String {
+    names(["drill", "what happens"], incidents, style)
+}
+
+/// Text in lines of at most `width` columns, each indented.
+pub(super) fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let needed = indent + crate::view::width(&line) + 1 + crate::view::width(word);
+        if !line.is_empty() && needed > width {
+            out.push_str(&format!("{:indent$}{line}\n", ""));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    out.push_str(&format!("{:indent$}{line}\n", ""));
+    out
+}
