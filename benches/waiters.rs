@@ -6,6 +6,7 @@
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::print_stdout,
+    clippy::zombie_processes,
     reason = "a bench finds its own servers, ends where something fails, and prints what it measured"
 )]
 

@@ -181,13 +181,11 @@ fn files_stay_readable() {
             .count();
         let head = text.lines().next().unwrap_or_default();
         assert!(code <= 600, "{}: {code} lines", path.display());
-        if code > 60 {
-            assert!(
-                head.starts_with("//!"),
-                "{}: what is it for?",
-                path.display()
-            );
-        }
+        assert!(
+            head.starts_with("//!"),
+            "{}: what is it for?",
+            path.display()
+        );
         if path.ends_with("main.rs") {
             assert!(code <= 40, "{code}");
         }

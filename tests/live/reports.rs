@@ -26,9 +26,17 @@ async fn a_healthy_server_in_three_lines() {
         "nothing is wrong: 1 of 97 usable slots taken (1 %), 0 active, no open transaction, nobody blocked"
     );
     assert!(
-        lines[2]
-            .starts_with("for later: no_idle_tx_timeout, no_statement_timeout, log_lock_waits_off"),
+        lines[2].starts_with("for later: 3 settings to change: stanch pg settings -h "),
         "{out}"
+    );
+    let detail = stanch_as(&server.spec("postgres", "postgres"), &["triage", "-v"])
+        .expect_code(0)
+        .stdout;
+    assert!(
+        detail.contains(
+            "info  settings.no_idle_tx_timeout: idle_in_transaction_session_timeout is off"
+        ),
+        "{detail}"
     );
 }
 

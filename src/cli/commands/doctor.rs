@@ -1,3 +1,5 @@
+//! `stanch doctor`: 1 when a grant is missing, 3 when something couldn't be read.
+
 use super::Context;
 use crate::analysis::Report;
 use crate::analysis::doctor::{self, CheckStatus, Doctor};

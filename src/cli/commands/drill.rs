@@ -1,3 +1,5 @@
+//! `stanch drill`: sets an incident on a throwaway server, shows its triage, and holds it.
+
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};

@@ -1,3 +1,5 @@
+//! `stanch explain`: one finding, or all of them by name.
+
 use super::Context;
 use crate::analysis::catalog::{Entry, entry};
 use crate::cli::fault::Fault;

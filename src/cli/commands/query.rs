@@ -1,3 +1,5 @@
+//! `stanch query list | show | run`
+
 use serde_json::{Map, Value};
 
 use super::Context;

@@ -1,3 +1,5 @@
+//! `stanch triage`
+
 use super::Context;
 use crate::analysis::triage;
 use crate::cli::args::TriageArgs;

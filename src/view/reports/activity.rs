@@ -1,3 +1,5 @@
+//! `pg activity` as a table.
+
 use std::collections::BTreeMap;
 
 use super::Table;

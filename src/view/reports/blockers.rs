@@ -1,3 +1,5 @@
+//! `pg blockers` as a forest: a root, its tree, what to do about it.
+
 use super::Table;
 use super::cells::{count, statement};
 use crate::analysis::Head;

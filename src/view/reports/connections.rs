@@ -1,3 +1,5 @@
+//! `pg connections`: the sum, then groups and limits as tables.
+
 use super::Table;
 use super::cells::{age, or_none};
 use crate::analysis::Head;

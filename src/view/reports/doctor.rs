@@ -1,3 +1,5 @@
+//! `doctor` as a list of checks.
+
 use super::Table;
 use crate::analysis::Head;
 use crate::analysis::doctor::{Check, CheckStatus, Doctor};

@@ -1,3 +1,5 @@
+//! `pg horizon` as a table, and how the oldest are let go.
+
 use super::Table;
 use super::cells::{NONE, age, count, or_none};
 use crate::analysis::Head;

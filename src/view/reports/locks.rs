@@ -1,3 +1,5 @@
+//! `pg locks` as a table.
+
 use super::Table;
 use super::cells::{NONE, age, count, pids};
 use crate::analysis::Head;

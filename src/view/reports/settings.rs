@@ -1,3 +1,5 @@
+//! `pg settings`: what to change with its reason, then what is right.
+
 use super::Table;
 use super::cells::wrap;
 use crate::analysis::Head;

@@ -1,3 +1,5 @@
+//! `pg transactions` as two tables: sessions, prepared transactions.
+
 use super::Table;
 use super::cells::{NONE, age, count, or_none, short_state, statement};
 use crate::analysis::Head;

@@ -1,3 +1,5 @@
+//! `triage` as a list of findings; three lines where there is none.
+
 use super::Table;
 use crate::analysis::Head;
 use crate::analysis::connections::UsedIs;
