@@ -11,6 +11,7 @@ mod forest;
 mod getting_in;
 mod harness;
 mod pooler;
+mod readme;
 mod replay;
 mod reports;
 mod rights;
