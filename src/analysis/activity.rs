@@ -29,6 +29,8 @@ pub struct Activity {
     pub sessions: Vec<SessionRow>,
     /// Sessions that the filters left out (background processes not counted).
     pub filtered_out: usize,
+    /// Of these, hidden ones of which the filter can't know whether they match.
+    pub filter_unknown: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +71,10 @@ pub fn report(snapshot: &Snapshot, filter: &Filter) -> Report<Activity> {
             .then(none_last(a.query_start, b.query_start))
             .then(a.pid().cmp(&b.pid()))
     });
+    let filter_unknown = left
+        .iter()
+        .filter(|s| s.hidden && filter.asks_for_hidden())
+        .count();
     let sessions = kept.into_iter().map(|s| SessionRow::of(s, now)).collect();
     Report::new(
         "activity",
@@ -77,6 +83,7 @@ pub fn report(snapshot: &Snapshot, filter: &Filter) -> Report<Activity> {
         Activity {
             sessions,
             filtered_out: left.len(),
+            filter_unknown,
         },
     )
 }
@@ -89,6 +96,11 @@ fn none_last(a: Option<Timestamp>, b: Option<Timestamp>) -> Ordering {
 }
 
 impl Filter {
+    /// State and ages are what a hidden session doesn't show.
+    fn asks_for_hidden(&self) -> bool {
+        !self.states.is_empty() || self.longer_than.is_some()
+    }
+
     fn keeps(&self, session: &Session, now: Timestamp) -> bool {
         fn listed(list: &[String], value: Option<&String>) -> bool {
             list.is_empty() || value.is_some_and(|v| list.contains(v))

@@ -30,7 +30,8 @@ pub fn entry(id: FindingId) -> Entry {
     };
     match id {
         FindingId::ConnExhausted => make(
-            "critical: no usable slot is free, or a login was refused for want of one (SQLSTATE 53300)",
+            "critical: no usable slot is free, a role or database has used its own limit, or a login was refused for want of a \
+             slot (SQLSTATE 53300)",
             None,
             "Every connection slot that applications may use is taken. New connections fail, and requests that need one \
              fail with them. The pattern says why: A pools too large in sum, B leaked connections, C long transactions, \
@@ -60,7 +61,7 @@ pub fn entry(id: FindingId) -> Entry {
         ),
         FindingId::ConnOversizedPools => make(
             "applications hold more than 80 % of max_connections in sum, and at least half of their connections are \
-             idle outside a transaction; as severe as the limit's finding",
+             idle outside a transaction; as severe as the limit's finding, else a warning",
             Some(Pattern::A),
             "The pools of all instances together are larger than what the server has: 20 instances with 20 each are \
              400. Most of the connections do nothing.",

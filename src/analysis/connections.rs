@@ -63,7 +63,8 @@ pub struct Group {
     pub hidden: usize,
     pub oldest_idle_ms: Option<Millis>,
     pub newest_backend_start: Option<Timestamp>,
-    pub opened_last_minute: usize,
+    /// `null` where the start of some is hidden.
+    pub opened_last_minute: Option<usize>,
 }
 
 /// A role's or database's own limit.
@@ -81,6 +82,15 @@ pub struct Limit {
 pub enum LimitKind {
     Role,
     Database,
+}
+
+impl LimitKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Role => "role",
+            Self::Database => "database",
+        }
+    }
 }
 
 /// Largest group first.
@@ -170,7 +180,7 @@ fn groups(snapshot: &Snapshot) -> Vec<Group> {
                 hidden: 0,
                 oldest_idle_ms: None,
                 newest_backend_start: None,
-                opened_last_minute: 0,
+                opened_last_minute: Some(0),
             });
         group.add(session, now);
     }
@@ -195,11 +205,13 @@ impl Group {
             self.oldest_idle_ms = self.oldest_idle_ms.max(session.state_age(now));
         }
         self.newest_backend_start = self.newest_backend_start.max(session.id.backend_start);
-        let opened = session
+        let started = session
             .id
             .backend_start
-            .is_some_and(|at| at.age_at(now) < Millis::from_secs(60));
-        self.opened_last_minute += usize::from(opened);
+            .map(|at| at.age_at(now) < Millis::from_secs(60));
+        self.opened_last_minute = self
+            .opened_last_minute
+            .and_then(|opened| Some(opened + usize::from(started?)));
     }
 }
 

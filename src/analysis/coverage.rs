@@ -54,8 +54,14 @@ impl Coverage {
             .map(|(name, section)| (*name, section.why.as_deref().unwrap_or("")))
     }
 
+    /// Every section was read. Hidden rows don't count against it: see `sees_all`.
     pub fn is_complete(&self) -> bool {
         self.failed().next().is_none()
+    }
+
+    /// Every section was read, and no session is hidden from this login.
+    pub fn sees_all(&self) -> bool {
+        self.is_complete() && self.sessions_hidden.unwrap_or(0) == 0
     }
 }
 

@@ -48,7 +48,13 @@ pub fn report(snapshot: &Snapshot) -> Report<Doctor> {
             });
         }
     }
-    Report::new("doctor", snapshot, PARTS, Doctor { doctor: checks })
+    let grants = checks
+        .iter()
+        .filter_map(|check| check.fix.clone())
+        .collect();
+    let mut report = Report::new("doctor", snapshot, PARTS, Doctor { doctor: checks });
+    report.head.coverage.missing_grants = grants;
+    report
 }
 
 fn connection(snapshot: &Snapshot) -> Check {

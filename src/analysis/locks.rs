@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Lookup, Report};
-use crate::model::{LockMode, LockTag, Millis, Oid, Part, Pid, Snapshot};
+use crate::model::{LockMode, LockTag, Millis, Part, Pid, Snapshot};
 
 pub const PARTS: &[Part] = &[
     Part::Server,
@@ -31,7 +31,8 @@ pub struct LockRow {
     pub locktype: String,
     /// `schema.name`, or `database:oid` for another database's.
     pub relation: Option<String>,
-    pub database: Option<Oid>,
+    /// `null` for what all databases share.
+    pub database: Option<String>,
     /// What is locked, in words.
     pub object: String,
     pub mode: LockMode,
@@ -41,8 +42,9 @@ pub struct LockRow {
     pub sessions: usize,
     /// The first of them; workers are folded into their leader.
     pub pids: Vec<Pid>,
-    /// Prepared transactions that hold it.
+    /// Prepared transactions that hold it, and the names of those that have one.
     pub prepared: usize,
+    pub gids: Vec<String>,
     pub longest_wait_ms: Option<Millis>,
 }
 
@@ -71,7 +73,7 @@ pub fn report(snapshot: &Snapshot, only_contended: bool) -> Report<Locks> {
                     .tag
                     .relation()
                     .map(|(database, relation)| lookup.relation(database, relation)),
-                database: lock.tag.database(),
+                database: lock.tag.database().and_then(|oid| lookup.database(oid)),
                 object: lookup.locked(&lock.tag),
                 mode: lock.mode.clone(),
                 granted: lock.granted,
@@ -79,6 +81,7 @@ pub fn report(snapshot: &Snapshot, only_contended: bool) -> Report<Locks> {
                 sessions: 0,
                 pids: Vec::new(),
                 prepared: 0,
+                gids: Vec::new(),
                 longest_wait_ms: None,
             });
         match lock.pid.map(|pid| lookup.leader(pid)) {
@@ -89,7 +92,13 @@ pub fn report(snapshot: &Snapshot, only_contended: bool) -> Report<Locks> {
                     row.pids.push(pid);
                 }
             }
-            None => row.prepared += 1,
+            None => {
+                row.prepared += 1;
+                let prepared = lookup
+                    .prepared_xid(lock)
+                    .and_then(|xid| lookup.prepared(xid));
+                row.gids.extend(prepared.map(|p| p.gid.clone()));
+            }
         }
         let waited = lock.waitstart.map(|since| since.age_at(snapshot.taken_at));
         row.longest_wait_ms = row.longest_wait_ms.max(waited);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{LockMode, LockTag, Oid, Pid, Session, Snapshot};
+use crate::model::{Lock, LockMode, LockTag, Oid, Pid, PreparedXact, Session, Snapshot, Xid};
 
 /// Borrowed indexes over one snapshot.
 pub struct Lookup<'a> {
@@ -10,6 +10,7 @@ pub struct Lookup<'a> {
     sessions: HashMap<Pid, &'a Session>,
     relations: HashMap<Oid, (&'a str, &'a str)>,
     databases: HashMap<Oid, &'a str>,
+    prepared: HashMap<&'a str, Xid>,
 }
 
 impl<'a> Lookup<'a> {
@@ -28,6 +29,7 @@ impl<'a> Lookup<'a> {
                 .iter()
                 .map(|r| (r.oid, (r.schema.as_str(), r.name.as_str())))
                 .collect(),
+            prepared: prepared_xids(snapshot),
             databases: snapshot
                 .databases
                 .rows()
@@ -39,6 +41,16 @@ impl<'a> Lookup<'a> {
 
     pub fn session(&self, pid: Pid) -> Option<&'a Session> {
         self.sessions.get(&pid).copied()
+    }
+
+    /// The transaction behind a lock without a pid.
+    pub fn prepared_xid(&self, lock: &Lock) -> Option<Xid> {
+        self.prepared.get(lock.vxid.as_str()).copied()
+    }
+
+    /// A prepared transaction by its id.
+    pub fn prepared(&self, xid: Xid) -> Option<&'a PreparedXact> {
+        self.snapshot.prepared.rows().iter().find(|p| p.xid == xid)
     }
 
     /// A worker of a parallel query stands for its leader.
@@ -121,4 +133,29 @@ impl<'a> Lookup<'a> {
     pub fn wanted(&self, mode: &LockMode, tag: &LockTag) -> String {
         format!("{} on {}", mode.as_str(), self.locked(tag))
     }
+}
+
+/// The xid behind each virtual transaction of a prepared one. It has two forms: `-1/<xid>` once the server was
+/// restarted, and until then that of the session that prepared it, which only its own transactionid row resolves
+/// (12.22 to 18.4).
+fn prepared_xids(snapshot: &Snapshot) -> HashMap<&str, Xid> {
+    let known: Vec<Xid> = snapshot.prepared.rows().iter().map(|p| p.xid).collect();
+    let mut xids = HashMap::new();
+    for lock in snapshot
+        .locks
+        .rows()
+        .iter()
+        .filter(|lock| lock.pid.is_none() && lock.granted)
+    {
+        let vxid = lock.vxid.as_str();
+        if let Some(xid) = vxid.strip_prefix("-1/").and_then(|xid| xid.parse().ok()) {
+            xids.insert(vxid, Xid(xid));
+        } else if let Some(xid) = lock.tag.xid()
+            // Subtransactions have rows of their own; the name belongs to the top one.
+            && (known.contains(&xid) || !xids.contains_key(vxid))
+        {
+            xids.insert(vxid, xid);
+        }
+    }
+    xids
 }

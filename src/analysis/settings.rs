@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::Report;
-use crate::model::{Millis, Override, Part, Session, Setting, Snapshot};
+use crate::model::{Millis, Oid, Override, Part, Session, Setting, Snapshot};
 
 pub const PARTS: &[Part] = &[
     Part::Server,
@@ -29,6 +29,8 @@ pub enum Verdict {
     Change,
     /// Depends on the application.
     Consider,
+    /// This login can't see the server's value.
+    Unknown,
     Ok,
 }
 
@@ -37,7 +39,8 @@ pub struct Judged {
     pub name: String,
     pub value: String,
     pub unit: Option<String>,
-    pub source: String,
+    /// `null` where it isn't known.
+    pub source: Option<String>,
     pub recommended: Option<String>,
     pub verdict: Verdict,
     pub why: String,
@@ -92,28 +95,23 @@ fn word(bad: bool, otherwise: Verdict, recommended: &'static str, why: &str) -> 
 }
 
 fn judge(setting: &Setting, snapshot: &Snapshot) -> Judged {
-    let mut word = rule(setting, snapshot);
     let overrides: Vec<&Override> = snapshot
         .overrides
         .rows()
         .iter()
         .filter(|o| o.name == setting.name)
         .collect();
-    if !overrides.is_empty() && is_timeout(&setting.name) {
-        count_in(&mut word, setting, &overrides, snapshot);
+    // What this login reads is the server's value, unless it has one of its own.
+    let own = own_override(&overrides, snapshot);
+    let mut word = rule(setting, snapshot);
+    if own {
+        word.verdict = Verdict::Unknown;
+        word.why = "this login has a value of its own by ALTER ROLE or ALTER DATABASE, which hides the server's".into();
     }
-    let role = |o: &Override| {
-        o.roleid.map(|oid| {
-            let role = snapshot.roles.rows().iter().find(|r| r.oid == oid);
-            role.map_or_else(|| oid.to_string(), |r| r.name.clone())
-        })
-    };
-    let database = |o: &Override| {
-        o.datid.map(|oid| {
-            let database = snapshot.databases.rows().iter().find(|d| d.oid == oid);
-            database.map_or_else(|| oid.to_string(), |d| d.name.clone())
-        })
-    };
+    if !overrides.is_empty() && is_timeout(&setting.name) {
+        let server = if own { None } else { setting_ms(setting) };
+        count_in(&mut word, setting, server, &overrides, snapshot);
+    }
     Judged {
         name: setting.name.clone(),
         value: setting.value.clone(),
@@ -125,13 +123,55 @@ fn judge(setting: &Setting, snapshot: &Snapshot) -> Judged {
         pending_restart: setting.pending_restart,
         overrides: overrides
             .into_iter()
-            .map(|o| OverrideRow {
-                role: role(o),
-                database: database(o),
-                value: o.value.clone(),
-            })
+            .map(|o| override_row(o, snapshot))
             .collect(),
     }
+}
+
+fn override_row(o: &Override, snapshot: &Snapshot) -> OverrideRow {
+    let role = |oid| {
+        snapshot
+            .roles
+            .rows()
+            .iter()
+            .find(|r| r.oid == oid)
+            .map(|r| r.name.clone())
+    };
+    let database = |oid| {
+        snapshot
+            .databases
+            .rows()
+            .iter()
+            .find(|d| d.oid == oid)
+            .map(|d| d.name.clone())
+    };
+    OverrideRow {
+        role: o
+            .roleid
+            .map(|oid| role(oid).unwrap_or_else(|| oid.to_string())),
+        database: o
+            .datid
+            .map(|oid| database(oid).unwrap_or_else(|| oid.to_string())),
+        value: o.value.clone(),
+    }
+}
+
+/// One of these is in force for the login that read the snapshot.
+fn own_override(overrides: &[&Override], snapshot: &Snapshot) -> bool {
+    let target = &snapshot.target;
+    let role = snapshot
+        .roles
+        .rows()
+        .iter()
+        .find(|r| r.name == target.user)
+        .map(|r| r.oid);
+    let database = snapshot
+        .databases
+        .rows()
+        .iter()
+        .find(|d| d.name == target.database)
+        .map(|d| d.oid);
+    in_force(role, database, overrides).is_some()
 }
 
 /// Timeouts that a session may have from its role or database.
@@ -146,44 +186,56 @@ fn is_timeout(name: &str) -> bool {
     )
 }
 
-/// Sessions that get the timeout by an override, against those that get the server's value.
-fn count_in(word: &mut Word, setting: &Setting, overrides: &[&Override], snapshot: &Snapshot) {
-    let server = setting_ms(setting).unwrap_or(Millis(0));
-    let effective = |s: &Session| {
-        effective(s, overrides)
-            .and_then(|o| duration_ms(&o.value, setting.unit.as_deref()))
-            .unwrap_or(server)
+/// Sessions that get the timeout by an override, against those that get the server's value (`None`: not known).
+fn count_in(
+    word: &mut Word,
+    setting: &Setting,
+    server: Option<Millis>,
+    overrides: &[&Override],
+    snapshot: &Snapshot,
+) {
+    let effective = |s: &Session| match in_force(s.usesysid, s.datid, overrides) {
+        Some(o) => duration_ms(&o.value, setting.unit.as_deref()),
+        None => server,
     };
-    let clients: Vec<&Session> = super::connections::clients(snapshot)
+    let clients: Vec<Option<Millis>> = super::connections::clients(snapshot)
         .filter(|s| s.superuser != Some(true))
+        .map(effective)
         .collect();
-    let without = clients.iter().filter(|s| effective(s) == Millis(0)).count();
-    let covered = clients.len() - without;
-    if clients.is_empty() {
+    let total = clients.len();
+    let without = clients.iter().filter(|ms| **ms == Some(Millis(0))).count();
+    let unknown = clients.iter().filter(|ms| ms.is_none()).count();
+    if total == 0 {
         word.why = format!(
             "{}; {} set it for a role or database",
             word.why,
             overrides.len()
         );
-    } else if server == Millis(0) && without == 0 {
+    } else if without == 0 && unknown == 0 && server.is_none_or(|ms| ms == Millis(0)) {
         word.verdict = Verdict::Ok;
-        word.why =
-            format!("off for the server, set for the role or database of all {covered} sessions");
+        word.why = format!("set for the role or database of all {total} sessions");
     } else {
+        let not_known = if unknown > 0 {
+            format!(", of {unknown} it isn't known")
+        } else {
+            String::new()
+        };
         word.why = format!(
-            "{}; {without} of {} sessions have none",
-            word.why,
-            clients.len()
+            "{}; {without} of {total} sessions have none{not_known}",
+            word.why
         );
-        if without > 0 && server != Millis(0) {
+        if without > 0 && server != Some(Millis(0)) {
             word.verdict = Verdict::Change;
         }
     }
 }
 
-/// The override that wins for a session: role in database, role, database, all (PostgreSQL manual, ALTER ROLE).
-fn effective<'o>(session: &Session, overrides: &[&'o Override]) -> Option<&'o Override> {
-    let (role, database) = (session.usesysid, session.datid);
+/// The override that wins: role in database, role, database, all (PostgreSQL manual, ALTER ROLE).
+fn in_force<'o>(
+    role: Option<Oid>,
+    database: Option<Oid>,
+    overrides: &[&'o Override],
+) -> Option<&'o Override> {
     [
         (role, database),
         (role, None),

@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -51,7 +50,7 @@ pub fn read(path: &Path) -> Result<Snapshot, ReadError> {
     };
     let header: Header = serde_json::from_slice(&text).map_err(|e| {
         // A file that was cut has the right beginning; a file of something else hasn't.
-        if text.starts_with(b"{\n  \"format\": \"stanch.snapshot/") {
+        if starts_as_snapshot(&text) {
             damaged(&e)
         } else {
             ReadError::NotASnapshot(path.into())
@@ -69,6 +68,13 @@ pub fn read(path: &Path) -> Result<Snapshot, ReadError> {
     serde_json::from_slice(&text).map_err(|e| damaged(&e))
 }
 
+/// The beginning that every saved snapshot has, however it is spaced.
+fn starts_as_snapshot(text: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&text[..text.len().min(80)]);
+    let bare: String = head.split_whitespace().collect();
+    bare.starts_with("{\"format\":\"stanch.snapshot/")
+}
+
 /// serde_json puts the position into its text as well.
 fn cause(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -76,35 +82,34 @@ fn cause(error: &serde_json::Error) -> String {
         .map_or(text.clone(), |(what, _)| what.to_owned())
 }
 
-/// Writes the whole file beside its place and then moves it there, so that a file is never half written.
+/// Writes the whole file beside its place and then moves it there, so that a file is never half written. What isn't a
+/// regular file (a pipe, a terminal) is written through.
 ///
 /// # Errors
-/// When the folder can't be written to.
+/// When the place can't be written to.
 pub fn write(path: &Path, snapshot: &Snapshot) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let written = write_new(&part, snapshot).and_then(|()| std::fs::rename(&part, path));
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _ = std::fs::remove_file(&part);
+    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
+        return write_to(&mut OpenOptions::new().write(true).open(path)?, snapshot);
     }
-    written
+    // A link stays a link: what it leads to is replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    // Mode 0600 from the start, under a name that nobody else has.
+    let mut part = tempfile::Builder::new()
+        .prefix(".stanch-")
+        .tempfile_in(folder)?;
+    write_to(part.as_file_mut(), snapshot)?;
+    part.as_file().sync_all()?;
+    part.persist(&path).map_err(|error| error.error)?;
+    Ok(())
 }
 
-fn write_new(path: &Path, snapshot: &Snapshot) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    // Also where an older umask or file had it wider.
-    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+fn write_to(file: &mut File, snapshot: &Snapshot) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     serde_json::to_writer_pretty(&mut out, snapshot)?;
     out.write_all(b"\n")?;
-    out.into_inner()
-        .map_err(io::IntoInnerError::into_error)?
-        .sync_all()
+    out.flush()
 }

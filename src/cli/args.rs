@@ -157,6 +157,9 @@ pub enum QueryCommand {
 
 #[derive(Debug, ClapArgs)]
 pub struct TriageArgs {
+    /// Judge by another limit than stanch.yaml's or the default, such as transaction_age=5s (may be given several times)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub threshold: Vec<String>,
     #[command(flatten)]
     pub repeat: RepeatArgs,
 }
@@ -238,10 +241,10 @@ pub struct ConnectArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", help_heading = "Connection")]
     pub wait_slot: Duration,
     /// statement_timeout of each read
-    #[arg(long, value_name = "TIME", value_parser = positive, default_value = "5s", help_heading = "Connection")]
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s", help_heading = "Connection")]
     pub timeout: Duration,
     /// Deadline of a whole round of reads
-    #[arg(long, value_name = "TIME", value_parser = positive, default_value = "15s", help_heading = "Connection")]
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "15s", help_heading = "Connection")]
     pub deadline: Duration,
 }
 
@@ -289,9 +292,11 @@ pub fn command() -> clap::Command {
 pub fn host_or_help(argv: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut argv: Vec<OsString> = argv.collect();
     for i in 1..argv.len() {
-        let has_value = argv
-            .get(i + 1)
-            .is_some_and(|next| !next.to_string_lossy().starts_with('-'));
+        // Before the subcommand there is no host to give.
+        let has_value = i > 1
+            && argv
+                .get(i + 1)
+                .is_some_and(|next| !next.to_string_lossy().starts_with('-'));
         if argv[i] == "-h" && !has_value {
             argv[i] = "--help".into();
         }
@@ -303,12 +308,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| "a time such as 500ms, 30s, 5m or 1h".into())
 }
 
-fn positive(text: &str) -> Result<Duration, String> {
+/// A limit that the server or the clock keeps in whole milliseconds, of which 0 would mean none.
+fn limit(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_millis(i32::MAX as u64);
     let time = duration(text)?;
-    if time.is_zero() {
-        Err("more than nothing: 0 would mean no limit at all".into())
-    } else {
+    if (Duration::from_millis(1)..=MOST).contains(&time) {
         Ok(time)
+    } else {
+        Err("between 1ms and 24 days".into())
     }
 }
 
@@ -351,6 +358,7 @@ mod tests {
             "stanch pg activity --help --json"
         );
         assert_eq!(rewritten("stanch -h"), "stanch --help");
+        assert_eq!(rewritten("stanch -h triage"), "stanch --help triage");
     }
 
     #[test]

@@ -47,12 +47,10 @@ impl Fault {
             Self::ConnInput(_) => {
                 Some("stanch doctor -d postgresql://user@host:port/database".into())
             }
-            Self::Round(error) if error.connection_lost => {
-                Some("the same command again; stanch doctor".into())
+            Self::Round(error) | Self::Query(QueryError::Read(error)) => {
+                Some(round_hint(error).into())
             }
-            Self::Round(_) | Self::Query(_) => {
-                Some("stanch doctor shows what this login may read".into())
-            }
+            Self::Query(QueryError::Row(_)) => None,
             Self::Saved(_) => Some("a file that `--save FILE` wrote".into()),
             Self::Drill(error) => error.hint(),
             Self::Usage(_) | Self::Config(_) | Self::Save(_) | Self::Io(_) => None,
@@ -100,4 +98,17 @@ from! {
     ReadError => Saved,
     DrillError => Drill,
     io::Error => Io,
+}
+
+fn round_hint(error: &RoundError) -> &'static str {
+    match error.code.as_str() {
+        _ if error.connection_lost => {
+            "the same command again; if the server is gone, its log says why"
+        }
+        "deadline" => {
+            "a longer --deadline, or a login past the pooler; a locked catalog or a stopped process waits so"
+        }
+        "57014" => "a longer --timeout",
+        _ => "stanch doctor shows what this login may read",
+    }
 }

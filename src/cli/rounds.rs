@@ -57,13 +57,18 @@ pub async fn run<D: Serialize + Table>(
             FASTEST.as_millis()
         )));
     }
-    let settings = ConnectSettings::resolve(&args.connect, ctx.config, ctx.env)?;
+    let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
     let connected = match connect(ctx, &settings).await {
         Ok(connected) => connected,
-        Err(Fault::Connect(error))
-            if job.refusal_is_answer && matches!(error.fault, ConnectFault::NoSlot(_)) =>
-        {
-            return refused(ctx, &error, &settings, args.save.as_deref(), &job);
+        Err(Fault::Connect(error)) if matches!(error.fault, ConnectFault::NoSlot(_)) => {
+            let snapshot = refused(&error, &settings);
+            if job.refusal_is_answer {
+                ctx.console.error(&error.to_string(), Some(&error.hint()));
+                return answer(ctx, &snapshot, args.save.as_deref(), &job);
+            }
+            // That there was no slot is worth keeping too.
+            save(args.save.as_deref(), &snapshot)?;
+            return Err(Fault::Connect(error));
         }
         Err(fault) => return Err(fault),
     };
@@ -96,7 +101,15 @@ pub async fn run<D: Serialize + Table>(
         }
         tokio::select! {
             stop = tokio::signal::ctrl_c() => return stop.map(|()| last).map_err(Fault::Io),
-            code = one(ctx, &connected, &settings, parts, args.save.as_deref(), &job) => last = code?,
+            round = one(ctx, &connected, &settings, parts, args.save.as_deref(), &job) => match round {
+                Ok(code) => last = code,
+                // The slot is kept: the next round may be answered.
+                Err(Fault::Round(error)) if !error.connection_lost => {
+                    last = ExitCode::Unknown;
+                    ctx.console.error(&error.to_string(), None);
+                }
+                Err(fault) => return Err(fault),
+            },
         }
     }
 }
@@ -106,37 +119,34 @@ async fn one<D: Serialize + Table>(
     connected: &Connected,
     settings: &ConnectSettings,
     parts: Parts,
-    save: Option<&Path>,
+    file: Option<&Path>,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
     let snapshot = round(connected, parts, settings.round).await?;
-    answer(ctx, &snapshot, save, job)
+    answer(ctx, &snapshot, file, job)
 }
 
 fn answer<D: Serialize + Table>(
     ctx: &mut Context<'_>,
     snapshot: &Snapshot,
-    save: Option<&Path>,
+    file: Option<&Path>,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
-    if let Some(path) = save {
-        bundle::write(path, snapshot)
-            .map_err(|e| Fault::Save(format!("{}: not saved: {e}", path.display())))?;
-    }
+    // What can't be saved is shown all the same, and the fault is told after it.
+    let saved = save(file, snapshot);
     let report = (job.make)(snapshot);
     view::show(ctx.console, &report)?;
-    Ok((job.code)(&report))
+    saved.map(|()| (job.code)(&report))
+}
+
+fn save(file: Option<&Path>, snapshot: &Snapshot) -> Result<(), Fault> {
+    let Some(file) = file else { return Ok(()) };
+    bundle::write(file, snapshot)
+        .map_err(|e| Fault::Save(format!("{}: not saved: {e}", file.display())))
 }
 
 /// No slot for anyone: that is known, and all that is.
-fn refused<D: Serialize + Table>(
-    ctx: &mut Context<'_>,
-    error: &ConnectError,
-    settings: &ConnectSettings,
-    save: Option<&Path>,
-    job: &Job<'_, D>,
-) -> Result<ExitCode, Fault> {
-    ctx.console.error(&error.to_string(), Some(&error.hint()));
+fn refused(error: &ConnectError, settings: &ConnectSettings) -> Snapshot {
     let spec = &settings.spec;
     let target = Target {
         name: spec.name.clone(),
@@ -148,13 +158,12 @@ fn refused<D: Serialize + Table>(
         role: None,
         via_pooler: None,
     };
-    let snapshot = Snapshot::without_connection(
+    Snapshot::without_connection(
         local_now(),
         target,
         error.refusals.clone(),
         bundle::no_redaction(),
-    );
-    answer(ctx, &snapshot, save, job)
+    )
 }
 
 #[expect(
@@ -171,15 +180,15 @@ pub async fn connect(
     settings: &ConnectSettings,
 ) -> Result<Connected, Fault> {
     for warning in &settings.warnings {
-        ctx.console.note(warning);
+        ctx.console.warn(warning);
     }
     let console = &mut *ctx.console;
     let mut tell = |knock: Knock| match knock {
-        Knock::TryingRescue(_) => {
+        Knock::TryingRescue => {
             console.note("no connection slot for this login: trying the target's rescue login")
         }
         Knock::RescueFailed(why) => console.note(&format!("the rescue login doesn't work: {why}")),
-        Knock::Waiting(_, rest) => console.note(&format!(
+        Knock::Waiting(rest) => console.note(&format!(
             "no connection slot is free: knocking for {} (--wait-slot)",
             crate::model::Millis::from(rest)
         )),

@@ -18,11 +18,11 @@ pub struct ConnectSettings {
     pub knock: KnockOptions,
     pub round: RoundOptions,
     /// Words to say before connecting.
-    pub warnings: Vec<&'static str>,
+    pub warnings: Vec<String>,
 }
 
 /// Reads `stanch.yaml`: of the working directory, else of the user's configuration folder.
-pub fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
+fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
     let mut places = vec![PathBuf::from("stanch.yaml")];
     let home = env
         .get("HOME")
@@ -35,18 +35,36 @@ pub fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
     {
         places.push(folder.join("stanch/stanch.yaml"));
     }
-    Ok(config::load(&places, ConnSpec::url_has_password)?)
+    Ok(config::load(&places, ConnSpec::check_target)?)
+}
+
+/// The limits of `stanch.yaml`, and over them those of the command line.
+pub fn thresholds(env: &Environment, flags: &[String]) -> Result<Thresholds, Fault> {
+    let (_, mut thresholds) = config(env)?;
+    for flag in flags {
+        let (name, value) = flag.split_once('=').ok_or_else(|| {
+            Fault::Usage(format!(
+                "--threshold {flag}: NAME=VALUE, such as transaction_age=5s"
+            ))
+        })?;
+        config::set_threshold(&mut thresholds, name, value)
+            .map_err(|what| Fault::Usage(format!("--threshold: {what}")))?;
+    }
+    Ok(thresholds)
 }
 
 impl ConnectSettings {
-    pub fn resolve(args: &ConnectArgs, config: &Config, env: &Environment) -> Result<Self, Fault> {
+    pub fn resolve(args: &ConnectArgs, env: &Environment) -> Result<Self, Fault> {
+        let (config, _) = config(env)?;
         let mut warnings = Vec::new();
         if args
             .dbname
             .as_deref()
             .is_some_and(ConnSpec::url_has_password)
         {
-            warnings.push("warning: others can read a password on the command line; PGPASSWORD keeps it out of sight");
+            warnings.push(
+                "warning: others can read a password on the command line; PGPASSWORD keeps it out of sight".into(),
+            );
         }
         // A word is a target if there is one of that name, else a database.
         let target = args
@@ -63,21 +81,14 @@ impl ConnectSettings {
             ),
             target_name: target.map(|(name, _)| name.clone()),
         };
-        let rescue = match target.and_then(|(name, target)| Some((name, target.rescue.clone()?))) {
-            Some((name, rescue)) => {
-                let input = ConnInput {
-                    dbname: Some(rescue),
-                    target_name: Some(name.clone()),
-                    ..ConnInput::default()
-                };
-                let mut spec = ConnSpec::resolve(&input, env)?;
-                if let Some(password) = env.get("STANCH_RESCUE_PASSWORD") {
-                    spec.password = Some(Secret::new(password.as_str()));
-                }
-                Some(spec)
-            }
-            None => None,
-        };
+        let rescue =
+            target.and_then(|(name, target)| Some(rescue(name, target.rescue.as_ref()?, env)));
+        let rescue = rescue.and_then(|spec| {
+            spec.map_err(|why| {
+                warnings.push(format!("the target's rescue login can't be used: {why}"))
+            })
+            .ok()
+        });
         let connect_timeout = match (args.connect_timeout, env.get("PGCONNECT_TIMEOUT")) {
             (Some(time), _) if !time.is_zero() => time,
             // libpq: whole seconds; 0, or what can't be read, is the default here.
@@ -102,4 +113,19 @@ impl ConnectSettings {
             warnings,
         })
     }
+}
+
+/// The rescue login of a target; its password is that of `STANCH_RESCUE_PASSWORD`, else of `PGPASSWORD`.
+fn rescue(name: &str, db: &str, env: &Environment) -> Result<ConnSpec, String> {
+    ConnSpec::check_target(db)?;
+    let input = ConnInput {
+        dbname: Some(db.to_owned()),
+        target_name: Some(name.to_owned()),
+        ..ConnInput::default()
+    };
+    let mut spec = ConnSpec::resolve(&input, env).map_err(|e| e.to_string())?;
+    if let Some(password) = env.get("STANCH_RESCUE_PASSWORD") {
+        spec.password = Some(Secret::new(password.as_str()));
+    }
+    Ok(spec)
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::model::{Millis, Percent, Thresholds};
+use super::thresholds;
+use crate::model::Thresholds;
 
 /// What a file may hold. Keys for later reports are accepted, so that one file serves all versions of a team.
 #[derive(Debug, Default, Deserialize)]
@@ -14,7 +15,7 @@ pub struct Config {
     #[serde(default)]
     pub targets: BTreeMap<String, TargetConfig>,
     #[serde(default)]
-    thresholds: ThresholdsConfig,
+    thresholds: BTreeMap<String, Scalar>,
     /// Read by the Redis reports.
     #[serde(default, rename = "redis")]
     _redis: Option<serde::de::IgnoredAny>,
@@ -36,24 +37,15 @@ pub struct TargetConfig {
     _protect: Option<serde::de::IgnoredAny>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ThresholdsConfig {
-    connections_warning: Option<String>,
-    connections_critical: Option<String>,
-    pools: Option<String>,
-    idle_in_transaction: Option<usize>,
-    idle_in_transaction_age: Option<String>,
-    transaction_age: Option<String>,
-    lock_wait: Option<String>,
-    lock_wait_critical: Option<String>,
-    blocked_critical: Option<usize>,
-    storm_sessions: Option<usize>,
-    horizon_warning: Option<u32>,
-    horizon_critical: Option<u32>,
+/// `10`, `85%`, `30s`
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Number(u64),
+    Text(String),
 }
 
-/// Why a file can't be used.
+/// Why a file can't be used. Never repeats a value: it may hold a password.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("{path}: {error}")]
@@ -61,29 +53,34 @@ pub enum ConfigError {
         path: PathBuf,
         error: std::io::Error,
     },
-    #[error("{path}: {what}")]
-    Yaml { path: PathBuf, what: String },
-    #[error("{path}: target {target}: a password doesn't belong in this file; use PGPASSWORD")]
-    Password { path: PathBuf, target: String },
-    #[error("{path}: thresholds: {name}: {what}")]
-    Threshold {
+    #[error("{path}: line {line}, column {column}: {what}")]
+    Yaml {
         path: PathBuf,
-        name: &'static str,
+        line: u64,
+        column: u64,
         what: String,
     },
+    #[error("{path}: target {target}: {what}")]
+    Target {
+        path: PathBuf,
+        target: String,
+        what: String,
+    },
+    #[error("{path}: thresholds: {what}")]
+    Threshold { path: PathBuf, what: String },
 }
 
-/// The first of these files that exists; none is no fault.
+/// The first of these files that exists; none is no fault. `check` tells what is wrong with a target's `db`.
 ///
 /// # Errors
 /// When the file can't be read or isn't what it should be.
 pub fn load(
     places: &[PathBuf],
-    has_password: fn(&str) -> bool,
+    check: fn(&str) -> Result<(), String>,
 ) -> Result<(Config, Thresholds), ConfigError> {
     for path in places {
         match std::fs::read_to_string(path) {
-            Ok(text) => return parse(path, &text, has_password),
+            Ok(text) => return parse(path, &text, check),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
                 return Err(ConfigError::Io {
@@ -99,127 +96,80 @@ pub fn load(
 fn parse(
     path: &Path,
     text: &str,
-    has_password: fn(&str) -> bool,
+    check: fn(&str) -> Result<(), String>,
 ) -> Result<(Config, Thresholds), ConfigError> {
     let config: Config = if text.trim().is_empty() {
         Config::default()
     } else {
-        serde_yaml::from_str(text).map_err(|e| ConfigError::Yaml {
-            path: path.into(),
-            what: e.to_string(),
-        })?
+        serde_yaml::from_str(text).map_err(|e| yaml_error(path, &e))?
     };
     for (name, target) in &config.targets {
-        if has_password(&target.db) || target.rescue.as_deref().is_some_and(has_password) {
-            return Err(ConfigError::Password {
-                path: path.into(),
-                target: name.clone(),
-            });
-        }
-    }
-    let thresholds = config.thresholds.resolve(path)?;
-    Ok((config, thresholds))
-}
-
-impl ThresholdsConfig {
-    fn resolve(&self, path: &Path) -> Result<Thresholds, ConfigError> {
-        let mut t = Thresholds::default();
-        let percents = [
-            (
-                "connections_warning",
-                &self.connections_warning,
-                &mut t.connections_warning,
-            ),
-            (
-                "connections_critical",
-                &self.connections_critical,
-                &mut t.connections_critical,
-            ),
-            ("pools", &self.pools, &mut t.pools),
-        ];
-        let fault = |name, what: &str| ConfigError::Threshold {
+        // A rescue login that can't be used is told when it is needed: it must not end a login that works.
+        check(&target.db).map_err(|what| ConfigError::Target {
             path: path.into(),
-            name,
-            what: what.into(),
-        };
-        for (name, text, place) in percents {
-            if let Some(text) = text {
-                *place = parse_percent(text)
-                    .ok_or_else(|| fault(name, "not a percentage such as 85%"))?;
-            }
-        }
-        let times = [
-            (
-                "idle_in_transaction_age",
-                &self.idle_in_transaction_age,
-                &mut t.idle_in_transaction_age,
-            ),
-            (
-                "transaction_age",
-                &self.transaction_age,
-                &mut t.transaction_age,
-            ),
-            (
-                "lock_wait_critical",
-                &self.lock_wait_critical,
-                &mut t.lock_wait_critical,
-            ),
-        ];
-        for (name, text, place) in times {
-            if let Some(text) = text {
-                *place = parse_millis(text).ok_or_else(|| fault(name, "not a time such as 30s"))?;
-            }
-        }
-        if let Some(text) = &self.lock_wait {
-            t.lock_wait = Some(
-                parse_millis(text).ok_or_else(|| fault("lock_wait", "not a time such as 1s"))?,
-            );
-        }
-        t.idle_in_transaction = self.idle_in_transaction.unwrap_or(t.idle_in_transaction);
-        t.blocked_critical = self.blocked_critical.unwrap_or(t.blocked_critical);
-        t.storm_sessions = self.storm_sessions.unwrap_or(t.storm_sessions);
-        t.horizon_warning = self.horizon_warning.unwrap_or(t.horizon_warning);
-        t.horizon_critical = self.horizon_critical.unwrap_or(t.horizon_critical);
-        Ok(t)
+            target: name.clone(),
+            what,
+        })?;
     }
+    let mut limits = Thresholds::default();
+    for (name, value) in &config.thresholds {
+        let text = match value {
+            Scalar::Number(number) => number.to_string(),
+            Scalar::Text(text) => text.clone(),
+        };
+        thresholds::set(&mut limits, name, &text).map_err(|what| ConfigError::Threshold {
+            path: path.into(),
+            what,
+        })?;
+    }
+    Ok((config, limits))
 }
 
-fn parse_percent(text: &str) -> Option<Percent> {
-    let number: f64 = text
-        .trim()
-        .strip_suffix('%')
-        .unwrap_or(text.trim())
-        .trim()
-        .parse()
-        .ok()?;
-    (0.0..=1000.0).contains(&number).then_some(Percent(number))
-}
-
-fn parse_millis(text: &str) -> Option<Millis> {
-    humantime::parse_duration(text.trim())
-        .ok()
-        .map(Millis::from)
+/// The place and the fault, without the text around it.
+fn yaml_error(path: &Path, error: &serde_yaml::Error) -> ConfigError {
+    let bare = error.without_snippet().to_string();
+    // The parser's own words may quote a value.
+    let quotes = bare.contains("://") || bare.to_lowercase().contains("password");
+    let what = bare.split(" at line ").next().unwrap_or(&bare).to_owned();
+    let (line, column) = error
+        .location()
+        .map_or((0, 0), |at| (at.line(), at.column()));
+    ConfigError::Yaml {
+        path: path.into(),
+        line,
+        column,
+        what: if quotes {
+            "not what is expected here".into()
+        } else {
+            what
+        },
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Millis, Percent};
 
     fn read(text: &str) -> Result<(Config, Thresholds), ConfigError> {
-        parse(Path::new("stanch.yaml"), text, |url| url.contains(":pw@"))
+        let check = |url: &str| match url.contains(":pw@") {
+            true => Err("a password doesn't belong in this file".to_owned()),
+            false => Ok(()),
+        };
+        parse(Path::new("stanch.yaml"), text, check)
     }
 
     #[test]
     fn targets_and_thresholds() {
         let (config, thresholds) = read(
-            "targets:\n  prod:\n    db: postgresql://app@db/app\n    rescue: postgresql://admin@db/app\n    \
+            "targets:\n  prod:\n    db: postgresql://app@db/app\n    rescue: service=prod-admin\n    \
              redis: redis://x\n    protect: { users: [replicator] }\n\
              thresholds: { idle_in_transaction: 5, transaction_age: 45s, connections_warning: 70% }\n",
         )
         .expect("a config");
         assert_eq!(
             config.targets["prod"].rescue.as_deref(),
-            Some("postgresql://admin@db/app")
+            Some("service=prod-admin")
         );
         assert_eq!(thresholds.idle_in_transaction, 5);
         assert_eq!(thresholds.transaction_age, Millis(45_000));
@@ -231,14 +181,24 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_file_and_the_key() {
+    fn faults_name_the_file_and_the_key_and_never_a_password() {
         for (text, want) in [
-            ("targets: { a: { db: x, dbb: y } }", "dbb"),
+            (
+                "targets:\n  a:\n    db: postgresql://u:hunter2@h/d\n    dbb: y\n",
+                "dbb",
+            ),
+            ("targets: { a: postgresql://u:hunter2@h/d }", "line 1"),
+            ("targets: [postgresql://u:hunter2@h/d]", "line 1"),
+            (
+                "targets:\n  a:\n    db: \"postgresql://u:hunter2@h/d\n",
+                "line",
+            ),
             ("thresholds: { transaction_age: soon }", "transaction_age"),
             ("thresholds: { pools: lots }", "pools"),
+            ("thresholds: { nonsense: 1 }", "connections_warning"),
             (
                 "targets: { a: { db: \"postgresql://u:pw@h/d\" } }",
-                "password",
+                "target a: a password",
             ),
         ] {
             let error = read(text).expect_err(text).to_string();
@@ -246,7 +206,11 @@ mod tests {
                 error.starts_with("stanch.yaml: ") && error.contains(want),
                 "{error}"
             );
-            assert!(!error.contains("pw@"), "{error}");
+            assert!(
+                !error.contains("pw@") && !error.contains("hunter2"),
+                "{error}"
+            );
+            assert_eq!(error.lines().count(), 1, "{error}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! `stanch.yaml`: named targets and thresholds. Never a password.
 
 mod file;
+mod thresholds;
 
 pub use file::{Config, ConfigError, TargetConfig, load};
+pub use thresholds::set as set_threshold;

@@ -56,7 +56,8 @@ pub struct Setting {
     pub value: String,
     pub unit: Option<String>,
     pub boot_value: Option<String>,
-    pub source: String,
+    /// `None` where it is this session's own local value that hides it.
+    pub source: Option<String>,
     pub pending_restart: bool,
 }
 

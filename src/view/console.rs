@@ -98,6 +98,11 @@ impl Console {
         }
     }
 
+    /// A word that is also said when quiet.
+    pub fn warn(&mut self, text: &str) {
+        let _ = writeln!(self.err, "{text}");
+    }
+
     /// What went wrong: also said when quiet.
     pub fn error(&mut self, text: &str, hint: Option<&str>) {
         let _ = writeln!(self.err, "stanch: {text}");

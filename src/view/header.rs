@@ -40,8 +40,19 @@ pub fn header(head: &Head, style: Style) -> String {
         }
         text.push('\n');
     }
-    for (section, why) in coverage.failed() {
-        text.push_str(&format!("not seen: {section}: {}\n", clean(why)));
+    let failed: Vec<(&str, &str)> = coverage.failed().collect();
+    match failed.as_slice() {
+        // Nothing at all was read, for one reason.
+        [(_, why), rest @ ..]
+            if failed.len() == coverage.sections.len() && rest.iter().all(|(_, w)| w == why) =>
+        {
+            text.push_str(&format!("nothing was read: {}\n", clean(why)));
+        }
+        _ => {
+            for (section, why) in failed {
+                text.push_str(&format!("not seen: {section}: {}\n", clean(why)));
+            }
+        }
     }
     text
 }

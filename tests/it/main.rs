@@ -8,4 +8,4 @@
 mod build;
 mod captures;
 mod forest;
-mod tree;
+mod layering;

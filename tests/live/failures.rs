@@ -233,6 +233,59 @@ async fn repeats_over_one_connection() {
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
 }
 
+/// A round that isn't answered in time doesn't end the repeat: the slot is kept.
+#[tokio::test]
+async fn a_repeat_outlives_a_failed_round() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec("postgres", "postgres");
+    let mut child = stanch_command(
+        &spec,
+        &[
+            "pg",
+            "activity",
+            "--json",
+            "--every",
+            "200ms",
+            "--deadline",
+            "300ms",
+        ],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("the program runs");
+    let mut out = BufReader::new(child.stdout.take().expect("stdout"));
+    let mut said = BufReader::new(child.stderr.take().expect("stderr"));
+    let mut line = String::new();
+    out.read_line(&mut line).expect("a round");
+    // Its backend: the only client there is.
+    let looker = client(&spec, "looker").await;
+    let rows = looker
+        .query_typed(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+            &[],
+        )
+        .await
+        .expect("activity");
+    let backend = rustix::process::Pid::from_raw(rows[0].get(0)).expect("a pid");
+    rustix::process::kill_process(backend, rustix::process::Signal::STOP).expect("a signal");
+    line.clear();
+    said.read_line(&mut line).expect("a word");
+    assert!(
+        line.contains("the read failed") && line.contains("--deadline"),
+        "{line}"
+    );
+    rustix::process::kill_process(backend, rustix::process::Signal::CONT).expect("a signal");
+    let again = (0..20).any(|_| {
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a round");
+        line.contains("\"application_name\":\"looker\"")
+    });
+    assert!(again, "it goes on over the same connection");
+    child.kill().expect("a signal");
+    child.wait().expect("it ends");
+}
+
 /// A reader that goes away is no failure.
 #[tokio::test]
 async fn a_closed_pipe_is_success() {

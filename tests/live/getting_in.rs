@@ -7,9 +7,7 @@ use serde_json::Value;
 use stanch::drill::{Incident, Scene, Server, ServerOptions};
 use stanch::source::postgres::ConnSpec;
 
-use crate::harness::{
-    self, Run, admin, client, command, folder, run, scene, sql, stanch_as, stanch_command,
-};
+use crate::harness::{self, Run, admin, client, command, folder, run, scene, sql, stanch_as};
 
 #[tokio::test]
 async fn an_ordinary_login_gets_a_clear_answer_in_time() {
@@ -401,6 +399,26 @@ async fn bad_input_gets_one_clear_error() {
     );
     one_error(&plain(&["triage", "--format", "xml"], &[]), 64, "xml");
     one_error(
+        &plain(&["triage", "--timeout", "500us"], &[]),
+        64,
+        "between 1ms and 24 days",
+    );
+    one_error(
+        &plain(&["triage", "--timeout", "60d"], &[]),
+        64,
+        "between 1ms and 24 days",
+    );
+    one_error(
+        &plain(&["triage", "--threshold", "nonsense=1"], &[]),
+        64,
+        "transaction_age",
+    );
+    one_error(
+        &plain(&["triage", "--threshold", "pools"], &[]),
+        64,
+        "NAME=VALUE",
+    );
+    one_error(
         &plain(&["triage", "--every", "soon"], &[]),
         64,
         "a time such as",
@@ -476,14 +494,118 @@ fn a_damaged_file_is_told_with_its_place() {
     one_error(&from("/nonexistent/file"), 65, "/nonexistent/file");
 }
 
-/// A save that can't be written is told, with the report's own exit code lost to it: nothing claims to be saved.
+/// What can't be saved is shown, and the fault is told.
 #[tokio::test]
 async fn a_save_that_fails() {
     let server = harness::server(&[]).await;
-    let run = run(stanch_command(
-        &server.spec("postgres", "postgres"),
-        &["triage", "--save", "/nonexistent/x"],
-    ));
-    assert_eq!(run.code, 3);
+    let spec = server.spec("postgres", "postgres");
+    let run = stanch_as(&spec, &["triage", "--save", "/nonexistent/x"]).expect_code(3);
+    assert!(run.stdout.contains("nothing is wrong"), "{run:?}");
     assert!(run.stderr.contains("/nonexistent/x: not saved"), "{run:?}");
+}
+
+/// A link stays a link, and a pipe is written through.
+#[tokio::test]
+async fn a_save_into_a_link_and_into_a_pipe() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec("postgres", "postgres");
+    let folder = folder();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    std::fs::write(&file, "old").expect("written");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    stanch_as(&spec, &["triage", "--save", &link.display().to_string()]).expect_code(0);
+    assert!(link.is_symlink());
+    assert!(
+        std::fs::read_to_string(&file)
+            .expect("the file")
+            .contains("stanch.snapshot/1")
+    );
+    let both = stanch_as(&spec, &["pg", "horizon", "--save", "/dev/stdout"])
+        .expect_code(0)
+        .stdout;
+    assert!(
+        both.contains("stanch.snapshot/1") && both.contains("xmin horizon"),
+        "{both}"
+    );
+    let names: Vec<_> = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .collect();
+    assert_eq!(names.len(), 2, "nothing half written is left: {names:?}");
+}
+
+/// A refusal is worth keeping, whatever was asked for.
+#[tokio::test]
+async fn a_refusal_is_saved_by_any_report() {
+    let (server, _scene) = scene(Incident::Exhaustion).await;
+    let folder = folder();
+    let file = folder.path().join("refused.json").display().to_string();
+    let app = server.spec("app_rw", Scene::database());
+    stanch_as(&app, &["pg", "locks", "--wait-slot", "0s", "--save", &file]).expect_code(3);
+    let replay = run(command(&["triage", "--from", &file]))
+        .expect_code(2)
+        .stdout;
+    assert!(
+        replay.contains("conn.exhausted") && replay.contains("nothing was read: no connection"),
+        "{replay}"
+    );
+}
+
+/// A role's own limit is an exhaustion for its clients, whoever looks on.
+#[tokio::test]
+async fn a_used_up_limit_is_found_from_outside() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec("postgres", "postgres");
+    let boss = client(&spec, "boss").await;
+    sql(&boss, "CREATE ROLE limited LOGIN CONNECTION LIMIT 1").await;
+    let _one = client(&server.spec("limited", "postgres"), "one").await;
+    let report = stanch_as(&spec, &["triage", "--json"])
+        .expect_code(2)
+        .json();
+    let finding = &report["findings"][0];
+    assert_eq!(finding["id"], "conn.exhausted");
+    assert_eq!(
+        finding["title"],
+        "role limited has used its connection limit: 1 of 1"
+    );
+}
+
+/// A broken rescue login, a broken file: each is told where it matters and nowhere else.
+#[tokio::test]
+async fn a_broken_configuration() {
+    let server = harness::server(&[]).await;
+    let with = |folder: &tempfile::TempDir, args: &[&str]| {
+        let mut command = command(args);
+        command.env("XDG_CONFIG_HOME", folder.path());
+        run(command)
+    };
+    let folder = config(&server.url("postgres", "postgres"), "service=prod-admin");
+    let run = with(&folder, &["triage", "-d", "prod"]).expect_code(0);
+    assert!(run.stderr.contains("rescue login can't be used"), "{run:?}");
+    let folder = config("postgresql://u:hunter2@h/d", "x");
+    let run = with(&folder, &["triage", "-d", "prod"]);
+    one_error(
+        &run,
+        65,
+        "target prod: a password doesn't belong in this file",
+    );
+    with(&folder, &["query", "list"]).expect_code(0);
+    with(&folder, &["explain", "conn.leak"]).expect_code(0);
+}
+
+/// With a place or a login of one's own, a target's name would lead the next command astray.
+#[tokio::test]
+async fn next_commands_lead_to_the_same_server() {
+    let server = harness::server(&[]).await;
+    let folder = config(&server.url("nobody_here", "postgres"), "x");
+    let mut command = command(&["triage", "--json", "-d", "prod", "-U", "postgres"]);
+    command.env("XDG_CONFIG_HOME", folder.path());
+    let report = run(command).expect_code(0).json();
+    assert_eq!(report["target"]["name"], Value::Null);
+    let next = report["findings"][0]["next"][0]
+        .as_str()
+        .expect("a command");
+    assert!(
+        next.contains("-U postgres -d postgres") && next.contains("-h /"),
+        "{next}"
+    );
 }

@@ -18,12 +18,12 @@ impl Drop for Pooler {
 }
 
 /// One server connection for everyone, over a socket in the drill's own folder.
-async fn pooler(server: &Server) -> (Pooler, ConnSpec) {
+async fn start_pooler(server: &Server) -> (Pooler, ConnSpec) {
     let program = find_tool(&path(), "pgbouncer").expect("PgBouncer; `make servers` installs it");
     let folder = server.folder().display().to_string();
     let port = server.port() + 1;
     let users = server
-        .write_file("users.txt", "\"postgres\" \"\"\n")
+        .write_file("users.txt", "\"postgres\" \"\"\n\"app_rw\" \"\"\n")
         .expect("a file");
     let ini = format!(
         "[databases]\nshop = host={folder} port={}\n[pgbouncer]\nlisten_addr =\nlisten_port = {port}\n\
@@ -41,6 +41,17 @@ async fn pooler(server: &Server) -> (Pooler, ConnSpec) {
         port,
         ..server.spec("postgres", Scene::database())
     };
+    let socket = spec.socket().expect("a socket");
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while !std::path::Path::new(&socket).exists() {
+        assert!(Instant::now() < give_up, "PgBouncer doesn't come up");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    (pooler, spec)
+}
+
+async fn pooler(server: &Server) -> (Pooler, ConnSpec) {
+    let (pooler, spec) = start_pooler(server).await;
     let give_up = Instant::now() + Duration::from_secs(10);
     while stanch::drill::connect(&spec, "").await.is_err() {
         let log =
@@ -151,8 +162,7 @@ async fn a_pooler_that_is_full() {
     }
     let run = stanch_as(&pooled, &["pg", "activity", "--wait-slot", "0s"]).expect_code(3);
     assert!(
-        run.stderr
-            .contains("the pooler has no client connection left"),
+        run.stderr.contains("the pooler has no connection to give"),
         "{}",
         run.stderr
     );
@@ -180,4 +190,26 @@ async fn a_pooler_that_stays_silent() {
         "{}",
         run.stderr
     );
+}
+
+/// The server is full, and the pooler in front of it says so in its own way: that is want of a slot too.
+#[tokio::test]
+async fn a_full_server_behind_a_pooler() {
+    let (server, _scene) = scene(Incident::Exhaustion).await;
+    let (_pooler, pooled) = start_pooler(&server).await;
+    let app = ConnSpec {
+        user: "app_rw".into(),
+        ..pooled
+    };
+    let run = stanch_as(&app, &["pg", "activity", "--wait-slot", "600ms"]).expect_code(3);
+    assert!(
+        run.stderr.contains("the pooler has no connection to give"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("knocking for"), "{}", run.stderr);
+    let triage = stanch_as(&app, &["triage", "--json", "--wait-slot", "0s"])
+        .expect_code(2)
+        .json();
+    assert_eq!(triage["findings"][0]["id"], "conn.exhausted");
 }

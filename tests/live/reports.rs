@@ -382,12 +382,12 @@ async fn built_in_queries_by_name() {
         let rows = stanch_as(&spec, &["query", "run", topic.name, "--json"])
             .expect_code(0)
             .json();
-        assert!(rows.is_array(), "{}", topic.name);
+        assert_eq!(rows["schema"], "stanch.query/1", "{}", topic.name);
     }
     let blocking = stanch_as(&admin(&server), &["query", "run", "blocking", "--json"])
         .expect_code(0)
         .json();
-    assert_eq!(blocking.as_array().map(Vec::len), Some(7));
+    assert_eq!(list(&blocking, "rows").len(), 7);
     let table = stanch_as(&admin(&server), &["query", "run", "waits"])
         .expect_code(0)
         .stdout;
@@ -414,6 +414,94 @@ fn explain_tells_each_finding() {
         (&json["id"], &json["pattern"]),
         (&"conn.leak".into(), &"B".into())
     );
+}
+
+/// A login's own value hides the server's: it is unknown then, and no session is counted by it.
+#[tokio::test]
+async fn settings_of_the_reading_login_are_not_the_servers() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec("postgres", "postgres");
+    let boss = client(&spec, "boss").await;
+    sql(
+        &boss,
+        "CREATE ROLE mon LOGIN; GRANT pg_monitor TO mon; CREATE ROLE app LOGIN",
+    )
+    .await;
+    sql(&boss, "ALTER ROLE mon SET statement_timeout = '30s'").await;
+    sql(
+        &boss,
+        "ALTER ROLE mon SET log_min_duration_statement = '1s'",
+    )
+    .await;
+    let _app = client(&server.spec("app", "postgres"), "app").await;
+    let report = stanch_as(
+        &server.spec("mon", "postgres"),
+        &["pg", "settings", "--json"],
+    )
+    .expect_code(0)
+    .json();
+    let find = |name: &str| {
+        list(&report, "settings")
+            .iter()
+            .find(|s| s["name"] == name)
+            .expect("the setting")
+            .clone()
+    };
+    let statement = find("statement_timeout");
+    assert_eq!(statement["verdict"], "unknown", "{statement:#}");
+    assert_eq!(statement["source"], Value::Null);
+    assert!(
+        statement["why"]
+            .as_str()
+            .expect("why")
+            .contains("of 1 it isn't known"),
+        "{statement:#}"
+    );
+    assert_eq!(find("log_min_duration_statement")["verdict"], "unknown");
+    assert_eq!(
+        find("lock_timeout")["source"],
+        Value::Null,
+        "our own local value is nobody's"
+    );
+    assert_eq!(find("max_connections")["source"], "configuration file");
+}
+
+/// A server that checks for deadlocks only after minutes is no quieter for it.
+#[tokio::test]
+async fn a_long_deadlock_timeout_hides_no_chain() {
+    let server = harness::server(&[("deadlock_timeout", "10min")]).await;
+    let spec = server.spec("postgres", "postgres");
+    let holder = client(&spec, "holder").await;
+    sql(&holder, "SELECT pg_advisory_lock(1)").await;
+    for _ in 0..10 {
+        harness::busy(client(&spec, "web").await, "SELECT pg_advisory_lock(1)");
+    }
+    stanch::drill::until(
+        &holder,
+        "SELECT count(*) = 10 AND min(waitstart) < now() - interval '1.1 s' FROM pg_locks WHERE NOT granted",
+    )
+    .await
+    .expect("they wait");
+    let report = stanch_as(&spec, &["triage", "--json"])
+        .expect_code(2)
+        .json();
+    assert_eq!(report["findings"][0]["id"], "lock.chain", "{report:#}");
+}
+
+/// Limits by flag win over the defaults.
+#[tokio::test]
+async fn thresholds_by_flag() {
+    let (server, _scene) = scene(Incident::LongTransaction).await;
+    let ids = |args: &[&str]| {
+        let args: Vec<&str> = ["triage", "--json"].iter().chain(args).copied().collect();
+        let report = stanch_as(&admin(&server), &args).json();
+        list(&report, "findings")
+            .iter()
+            .map(|f| f["id"].as_str().expect("an id").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(!ids(&[]).contains(&"tx.long".to_owned()));
+    assert!(ids(&["--threshold", "transaction_age=1ms"]).contains(&"tx.long".to_owned()));
 }
 
 /// The command that a remedy names does what it says, to exactly that session.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::graph::{Graph, Holder, Node, Queue, Wait};
 use crate::analysis::Lookup;
-use crate::model::{BackendType, Lock, LockMode, LockTag, Pid, Xid};
+use crate::model::{BackendType, Lock, LockMode, LockTag, Pid};
 
 impl<'a> Graph<'a> {
     pub fn new(lookup: &Lookup<'a>) -> Self {
@@ -14,7 +14,6 @@ impl<'a> Graph<'a> {
             lookup,
             index: HashMap::new(),
             nodes: Vec::new(),
-            prepared: prepared_xids(lookup),
         };
         let mut queues: Vec<Queue<'a>> = Vec::new();
         let mut queue_of: HashMap<&LockTag, usize> = HashMap::new();
@@ -174,7 +173,6 @@ struct Builder<'l, 'a> {
     lookup: &'l Lookup<'a>,
     index: HashMap<Holder, Node>,
     nodes: Vec<Holder>,
-    prepared: HashMap<String, Xid>,
 }
 
 impl Builder<'_, '_> {
@@ -194,7 +192,7 @@ impl Builder<'_, '_> {
         match lock.pid {
             Some(pid) => self.session(pid),
             None => {
-                let xid = self.prepared.get(&lock.vxid).copied();
+                let xid = self.lookup.prepared_xid(lock);
                 self.node(Holder::Prepared(xid))
             }
         }
@@ -207,38 +205,4 @@ impl Builder<'_, '_> {
         let session = self.lookup.session(pid);
         session.is_some_and(|s| s.backend_type == Some(BackendType::Startup))
     }
-}
-
-/// The xid behind each virtual transaction of a prepared one. It has two forms: `-1/<xid>` once the server was
-/// restarted, and until then that of the session that prepared it, which only its own transactionid row resolves.
-fn prepared_xids(lookup: &Lookup<'_>) -> HashMap<String, Xid> {
-    let known: Vec<Xid> = lookup
-        .snapshot
-        .prepared
-        .rows()
-        .iter()
-        .map(|p| p.xid)
-        .collect();
-    let mut xids = HashMap::new();
-    for lock in lookup
-        .snapshot
-        .locks
-        .rows()
-        .iter()
-        .filter(|lock| lock.pid.is_none() && lock.granted)
-    {
-        if let Some(xid) = lock
-            .vxid
-            .strip_prefix("-1/")
-            .and_then(|xid| xid.parse().ok())
-        {
-            xids.insert(lock.vxid.clone(), Xid(xid));
-        } else if let Some(xid) = lock.tag.xid()
-            // Subtransactions have rows of their own; the name belongs to the top one.
-            && (known.contains(&xid) || !xids.contains_key(&lock.vxid))
-        {
-            xids.insert(lock.vxid.clone(), xid);
-        }
-    }
-    xids
 }

@@ -91,12 +91,7 @@ fn prepared<'a>(lookup: &Lookup<'a>, holder: &Holder) -> Option<&'a PreparedXact
     let Holder::Prepared(Some(xid)) = holder else {
         return None;
     };
-    lookup
-        .snapshot
-        .prepared
-        .rows()
-        .iter()
-        .find(|p| p.xid == *xid)
+    lookup.prepared(*xid)
 }
 
 fn pids(graph: &Graph<'_>, nodes: &[Node]) -> Vec<Pid> {
@@ -219,9 +214,12 @@ fn describe(
             .and_then(|s| s.database.clone())
             .or_else(|| prepared.and_then(|p| p.database.clone())),
         client_addr: session.and_then(|s| s.client.addr.clone()),
+        wait_event_type: session
+            .and_then(|s| s.wait.as_ref())
+            .map(|w| w.class.clone()),
         wait_event: session
             .and_then(|s| s.wait.as_ref())
-            .map(|w| format!("{}/{}", w.class, w.event)),
+            .map(|w| w.event.clone()),
         gid: prepared.map(|p| p.gid.clone()),
         kind: root.kind,
         state: session.and_then(|s| s.state.clone()),
@@ -282,7 +280,7 @@ fn edges(graph: &Graph<'_>, lookup: &Lookup<'_>) -> (Vec<Edge>, usize) {
                     relation: tag
                         .relation()
                         .map(|(database, relation)| lookup.relation(database, relation)),
-                    database: tag.database(),
+                    database: tag.database().and_then(|oid| lookup.database(oid)),
                 }),
                 wait_ms: graph.wait_age(wait, now),
             }

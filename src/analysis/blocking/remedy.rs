@@ -278,18 +278,21 @@ fn signal(lookup: &Lookup<'_>, session: &Session, action: Action) -> Remedy {
         "pg_cancel_backend"
     };
     let mut sql = format!(
-        "SELECT {function}(pid) FROM pg_stat_activity WHERE pid = {}",
+        "SELECT pg_catalog.{function}(pid) FROM pg_catalog.pg_stat_activity WHERE pid = {}",
         session.pid()
     );
     if let Some(start) = session.id.backend_start {
         sql.push_str(&format!(" AND backend_start = '{start}'"));
     }
-    match (action, session.query_start, session.xact_start) {
-        (Action::Cancel, Some(start), _) => sql.push_str(&format!(
+    // Pooled sessions live on while transactions come and go: it is this transaction that blocks.
+    sql.push_str(&match session.xact_start {
+        Some(start) => format!(" AND xact_start = '{start}'"),
+        None => " AND xact_start IS NULL".into(),
+    });
+    if let (Action::Cancel, Some(start)) = (action, session.query_start) {
+        sql.push_str(&format!(
             " AND query_start = '{start}' AND state = 'active'"
-        )),
-        (_, _, Some(start)) => sql.push_str(&format!(" AND xact_start = '{start}'")),
-        _ => {}
+        ));
     }
     let target = &lookup.snapshot.target;
     Remedy {

@@ -6,9 +6,7 @@ use super::forest;
 use super::remedy::Remedy;
 use super::tree::Tree;
 use crate::analysis::{Lookup, Report};
-use crate::model::{
-    BackendType, LockMode, Millis, Oid, Part, Pid, SessionState, Snapshot, Timestamp,
-};
+use crate::model::{BackendType, LockMode, Millis, Part, Pid, SessionState, Snapshot, Timestamp};
 
 pub const PARTS: &[Part] = &[
     Part::Server,
@@ -56,6 +54,7 @@ pub struct Root {
     pub xact_start: Option<Timestamp>,
     pub database: Option<String>,
     pub client_addr: Option<String>,
+    pub wait_event_type: Option<String>,
     pub wait_event: Option<String>,
     pub gid: Option<String>,
     pub kind: RootKind,
@@ -103,7 +102,8 @@ pub struct EdgeLock {
     pub mode: LockMode,
     /// `schema.name`, or `database:oid` for another database's.
     pub relation: Option<String>,
-    pub database: Option<Oid>,
+    /// `null` for what all databases share.
+    pub database: Option<String>,
 }
 
 /// The whole forest, most freed sessions first.

@@ -70,6 +70,15 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
     sessions::judge(&mut judge);
     slots::judge(&mut judge);
     settings::judge(&mut judge);
+    let hidden = connections::clients(snapshot).filter(|s| s.hidden).count();
+    if hidden > 0 {
+        judge.unknown.push(format!(
+            "conn.leak, conn.oversized_pools, conn.churn, tx.long, tx.idle_in_transaction, query.storm, \
+             wait.dominant: what {} {} is hidden from this login",
+            count(hidden, "session"),
+            if hidden == 1 { "does" } else { "do" }
+        ));
+    }
     let mut findings = judge.findings;
     // Stable: within a severity the order of the catalog, which has the symptom before its causes.
     findings.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.id));

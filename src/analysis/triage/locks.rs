@@ -4,6 +4,9 @@ use super::judge::{Judge, count};
 use crate::analysis::blocking::{Action, Root, RootKind};
 use crate::model::{FindingId, Millis, Severity};
 
+/// Ten sessions that wait for a tenth of a second are a busy row, not a pile-up.
+const MOMENT: Millis = Millis::from_secs(1);
+
 pub(super) fn judge(judge: &mut Judge<'_>) {
     if judge.blockers.blocked == 0 {
         return;
@@ -77,22 +80,31 @@ fn cycles(judge: &mut Judge<'_>) {
     );
 }
 
+/// From where on a wait counts: `deadlock_timeout`, but a server on which that is hours long is no quieter for it.
+fn lock_wait(judge: &Judge<'_>) -> Millis {
+    let server = judge
+        .snapshot
+        .server
+        .get()
+        .and_then(|s| s.deadlock_timeout_ms)
+        .map_or(MOMENT, Millis);
+    judge
+        .thresholds
+        .lock_wait
+        .unwrap_or(server.min(judge.thresholds.lock_wait_critical))
+}
+
 /// The chain as a whole, and the queue behind a DDL as its cause where there is one.
 fn chain(judge: &mut Judge<'_>) {
-    let server = judge.snapshot.server.get();
-    let least = judge.thresholds.lock_wait.unwrap_or(
-        server
-            .and_then(|s| s.deadlock_timeout_ms)
-            .map_or(Millis(1000), Millis),
-    );
     let longest = judge.blockers.longest_wait_ms;
     let blocked = judge.blockers.blocked;
     // Before PostgreSQL 14 the time of waiting isn't known: then the wait counts from its being seen.
-    if longest.is_some_and(|wait| wait < least) {
+    let critical = blocked >= judge.thresholds.blocked_critical
+        && longest.is_none_or(|wait| wait >= MOMENT)
+        || longest.is_some_and(|wait| wait >= judge.thresholds.lock_wait_critical);
+    if !critical && longest.is_some_and(|wait| wait < lock_wait(judge)) {
         return;
     }
-    let critical = blocked >= judge.thresholds.blocked_critical
-        || longest.is_some_and(|wait| wait >= judge.thresholds.lock_wait_critical);
     let severity = if critical {
         Severity::Critical
     } else {

@@ -10,13 +10,57 @@ const CHURN_LEAST: usize = 20;
 
 pub(super) fn judge(judge: &mut Judge<'_>) {
     let severity = judge.slot_severity();
-    if let (Some(capacity), Some(severity)) = (judge.capacity.clone(), severity) {
-        leak(judge, &capacity, severity);
-        oversized(judge, &capacity, severity);
+    if let Some(capacity) = judge.capacity.clone() {
+        if let Some(severity) = severity {
+            leak(judge, &capacity, severity);
+        }
+        oversized(judge, &capacity, severity.unwrap_or(Severity::Warning));
     }
     churn(judge);
     unaccounted(judge);
     limit(judge, severity);
+    own_limits(judge);
+}
+
+/// A role or a database whose own limit is used up: its clients are refused while the server has slots.
+fn own_limits(judge: &mut Judge<'_>) {
+    let full: Vec<connections::Limit> = connections::report(judge.snapshot)
+        .data
+        .limits
+        .into_iter()
+        .filter(|l| l.free == 0 && l.limit > 0)
+        .collect();
+    let lines: Vec<String> = full
+        .iter()
+        .map(|l| {
+            format!(
+                "{} {} has used its connection limit: {} of {}",
+                l.kind.word(),
+                l.name,
+                l.used,
+                l.limit
+            )
+        })
+        .collect();
+    let Some(first) = lines.first().cloned() else {
+        return;
+    };
+    if let Some(finding) = judge
+        .findings
+        .iter_mut()
+        .find(|f| f.id == FindingId::ConnExhausted)
+    {
+        finding.evidence.extend(lines);
+    } else {
+        let evidence = lines.into_iter().skip(1).collect();
+        judge.find(
+            FindingId::ConnExhausted,
+            Severity::Critical,
+            first,
+            evidence,
+            &["pg connections"],
+        );
+    }
 }
 
 fn clients<'j>(judge: &'j Judge<'_>) -> Vec<&'j Session> {
@@ -52,7 +96,7 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
             SlotLimit::Reserved => "only reserved slots were left",
             SlotLimit::Role => "the role's connection limit was reached",
             SlotLimit::Database => "the database's connection limit was reached",
-            SlotLimit::Pooler => "the pooler had no client connection left",
+            SlotLimit::Pooler => "the pooler had no connection to give",
             SlotLimit::Unknown => "for want of a slot",
         };
         evidence.push(format!(
@@ -69,10 +113,16 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
     }
     evidence.extend(largest_groups(judge));
     if refused.is_some() || full {
+        // Where nobody got in, the next look starts with getting in.
+        let next: &[&str] = if capacity.is_none() {
+            &["triage --wait-slot 60s"]
+        } else {
+            &["pg connections", "pg activity"]
+        };
         let title = match &refused {
             Some(r) if r.limit == SlotLimit::Role => "a role's connection limit is reached",
             Some(r) if r.limit == SlotLimit::Database => "a database's connection limit is reached",
-            Some(r) if r.limit == SlotLimit::Pooler => "the pooler has no client connection left",
+            Some(r) if r.limit == SlotLimit::Pooler => "the pooler has no connection to give",
             _ => "no connection slot is free",
         };
         judge.find(
@@ -80,11 +130,19 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
             Severity::Critical,
             title.into(),
             evidence,
-            &["pg connections", "pg activity"],
+            next,
         );
         name_causes(judge);
     } else if let (Some(severity), Some(capacity)) = (severity, capacity) {
-        let title = format!("{} connection slots are left", capacity.free);
+        let least = if capacity.used_is == UsedIs::AtMost {
+            "at least "
+        } else {
+            ""
+        };
+        let title = format!(
+            "{least}{} left",
+            count(capacity.free as usize, "connection slot")
+        );
         judge.find(
             FindingId::ConnNearLimit,
             severity,

@@ -9,7 +9,7 @@ use crate::analysis::{Report, triage};
 use crate::cli::args::DrillArgs;
 use crate::cli::fault::Fault;
 use crate::drill::{self, DrillError, Incident, Scene, Server, ServerOptions};
-use crate::model::ExitCode;
+use crate::model::{ExitCode, Thresholds};
 use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
 use crate::view;
 
@@ -137,7 +137,7 @@ async fn ripen(
     loop {
         let report = triage::report(
             &round(&connected, Parts::ALL, options).await?,
-            ctx.thresholds,
+            &Thresholds::default(),
         );
         if report
             .data

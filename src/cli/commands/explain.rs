@@ -12,7 +12,10 @@ pub fn run(ctx: &mut Context<'_>, id: Option<&str>) -> Result<ExitCode, Fault> {
         let all: Vec<Entry> = FindingId::ALL.iter().map(|id| entry(*id)).collect();
         match ctx.console.format {
             Format::Table => ctx.console.result(&explain::list(&all, style))?,
-            Format::Json => view::show_json(ctx.console, &all)?,
+            Format::Json => view::show_json(
+                ctx.console,
+                &serde_json::json!({ "schema": "stanch.findings/1", "findings": all }),
+            )?,
         }
         return Ok(ExitCode::Ok);
     };
@@ -25,7 +28,20 @@ pub fn run(ctx: &mut Context<'_>, id: Option<&str>) -> Result<ExitCode, Fault> {
     };
     match ctx.console.format {
         Format::Table => ctx.console.result(&explain::page(&entry(id), style))?,
-        Format::Json => view::show_json(ctx.console, &entry(id))?,
+        Format::Json => view::show_json(
+            ctx.console,
+            &Explained {
+                schema: "stanch.finding/1",
+                entry: entry(id),
+            },
+        )?,
     }
     Ok(ExitCode::Ok)
+}
+
+#[derive(serde::Serialize)]
+struct Explained {
+    schema: &'static str,
+    #[serde(flatten)]
+    entry: Entry,
 }

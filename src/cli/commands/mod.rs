@@ -12,9 +12,7 @@ use std::io::IsTerminal as _;
 
 use super::args::{Args, Command};
 use super::fault::Fault;
-use super::settings;
-use crate::config::Config;
-use crate::model::{ExitCode, Thresholds};
+use crate::model::ExitCode;
 use crate::source::postgres::Environment;
 use crate::view::Console;
 
@@ -22,8 +20,6 @@ use crate::view::Console;
 pub struct Context<'c> {
     pub console: &'c mut Console,
     pub env: &'c Environment,
-    pub config: &'c Config,
-    pub thresholds: &'c Thresholds,
     pub stdout_is_terminal: bool,
 }
 
@@ -31,17 +27,10 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
     let Some(command) = args.command else {
         return welcome::run(console);
     };
-    let (config, thresholds) = match &command {
-        // A drill sees nothing of the person's own configuration.
-        Command::Drill(_) | Command::Explain { .. } => Default::default(),
-        _ => settings::config(env)?,
-    };
     let stdout_is_terminal = std::io::stdout().is_terminal();
     let mut ctx = Context {
         console,
         env,
-        config: &config,
-        thresholds: &thresholds,
         stdout_is_terminal,
     };
     match command {

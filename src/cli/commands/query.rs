@@ -1,6 +1,6 @@
 //! `stanch query list | show | run`
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::cli::args::{ConnectArgs, QueryCommand};
@@ -45,11 +45,14 @@ fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
             ctx.console.result(&text)?;
         }
         Format::Json => {
-            let all: Vec<Value> = all
-                .into_iter()
-                .map(|(name, what)| serde_json::json!({ "name": name, "reads": what }))
+            let queries: Vec<Value> = all
+                .iter()
+                .map(|(name, what)| json!({ "name": name, "reads": what }))
                 .collect();
-            view::show_json(ctx.console, &all)?;
+            view::show_json(
+                ctx.console,
+                &json!({ "schema": "stanch.queries/1", "queries": queries }),
+            )?;
         }
     }
     Ok(ExitCode::Ok)
@@ -60,7 +63,7 @@ async fn run_one(
     topic: &'static Topic,
     args: &ConnectArgs,
 ) -> Result<ExitCode, Fault> {
-    let settings = ConnectSettings::resolve(args, ctx.config, ctx.env)?;
+    let settings = ConnectSettings::resolve(args, ctx.env)?;
     let connected = rounds::connect(ctx, &settings).await?;
     let Rows { columns, rows } = query::run(&connected, topic, settings.round).await?;
     match ctx.console.format {
@@ -73,7 +76,8 @@ async fn run_one(
                 .into_iter()
                 .map(|row| columns.iter().cloned().zip(row).collect())
                 .collect();
-            view::show_json(ctx.console, &objects)?;
+            let result = json!({ "schema": "stanch.query/1", "query": topic.name, "columns": columns, "rows": objects });
+            view::show_json(ctx.console, &result)?;
         }
     }
     Ok(ExitCode::Ok)

@@ -5,13 +5,14 @@ use crate::analysis::triage;
 use crate::cli::args::TriageArgs;
 use crate::cli::fault::Fault;
 use crate::cli::rounds::{self, Job};
+use crate::cli::settings;
 use crate::model::ExitCode;
 
 pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, Fault> {
-    let thresholds = ctx.thresholds;
+    let thresholds = settings::thresholds(ctx.env, &args.threshold)?;
     let job = Job {
         parts: triage::PARTS,
-        make: &|snapshot| triage::report(snapshot, thresholds),
+        make: &|snapshot| triage::report(snapshot, &thresholds),
         code: |report| report.exit_code(),
         refusal_is_answer: true,
     };

@@ -9,7 +9,8 @@ use tokio_postgres::types::Type;
 
 use super::catalog;
 use super::connect::Connected;
-use super::reader::{BEGIN, COMMIT, Params, Reader, STATEMENT_TIMEOUT};
+use super::reader::{BEGIN, COMMIT, Fault, Params, Reader, STATEMENT_TIMEOUT, began};
+use super::refused::Place;
 use super::rows::{self, Cells, Names, RowError};
 use super::waiters;
 use crate::bundle;
@@ -45,8 +46,9 @@ impl Parts {
 
 /// A round that told nothing: not even which server this is.
 #[derive(Debug, thiserror::Error)]
-#[error("the read failed: {message} ({code})")]
+#[error("the read failed: {message} ({code})\n  at: {place}")]
 pub struct RoundError {
+    pub place: Box<Place>,
     pub code: String,
     pub message: String,
     /// The connection is gone, so another round on it is in vain.
@@ -117,17 +119,15 @@ pub async fn round(
         }
     });
     let (
-        _,
+        begun,
         (server, login, databases, roles),
         (mut activity, locks, prepared),
         (settings, mut overrides, slots),
         (),
     ) = flight.await;
-    let server = first_row(server).map_err(|(code, message)| RoundError {
-        code,
-        message,
-        connection_lost: connected.client.is_closed(),
-    })?;
+    began(begun).map_err(|fault| fault.of_round(connected))?;
+    let server =
+        first_row(server).map_err(|(code, message)| Fault { code, message }.of_round(connected))?;
 
     // The second flight: what depends on the locks, and the end.
     let datid = databases

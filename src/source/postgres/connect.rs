@@ -185,17 +185,30 @@ fn slot_limit(db: &DbError) -> SlotLimit {
     }
 }
 
-/// PgBouncer gives every error of its own SQLSTATE 08P01 and one fixed English text, and no routine.
+/// PgBouncer gives every error SQLSTATE 08P01, one fixed English text and no routine: those of its own, and (in 1.18)
+/// those of a server that doesn't let it in, in that server's language. So whatever isn't known to be something else may
+/// be want of a slot.
 fn pooler_fault(db: &DbError) -> ConnectFault {
-    const FULL: [&str; 3] = [
-        "no more connections allowed",
-        "client connections exceeded",
-        "too many clients",
+    const SOMETHING_ELSE: [&str; 10] = [
+        "no such database",
+        "no such user",
+        "not allowed",
+        "unsupported startup parameter",
+        "bouncer config error",
+        "auth",
+        "SASL",
+        "client_login_timeout",
+        "shutting down",
+        "does not exist",
     ];
-    if db.routine().is_none() && FULL.iter().any(|text| db.message().contains(text)) {
-        ConnectFault::NoSlot(SlotLimit::Pooler)
-    } else {
+    if db.routine().is_some()
+        || SOMETHING_ELSE
+            .iter()
+            .any(|text| db.message().contains(text))
+    {
         ConnectFault::Pooler
+    } else {
+        ConnectFault::NoSlot(SlotLimit::Pooler)
     }
 }
 

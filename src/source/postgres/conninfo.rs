@@ -87,6 +87,21 @@ impl ConnSpec {
             // Many applications keep another kind of URL there.
             _ => Parts::default(),
         };
+        // Of another place than the one that is asked for, its login and its password have no business here.
+        let elsewhere = [&flags, &given, &from_env]
+            .iter()
+            .any(|parts| parts.host.is_some());
+        let other_user = [&flags, &given, &from_env]
+            .iter()
+            .any(|parts| parts.user.is_some());
+        let database_url = match (elsewhere, other_user) {
+            (true, _) => Parts::default(),
+            (false, true) => Parts {
+                password: None,
+                ..database_url
+            },
+            (false, false) => database_url,
+        };
         let layers = [flags, given, from_env, database_url];
         let sslmode = layers.iter().find_map(|p| p.sslmode.clone());
         if let Some(mode) =
@@ -102,7 +117,11 @@ impl ConnSpec {
             .or_else(|| env.get("LOGNAME").cloned())
             .unwrap_or_else(|| "postgres".into());
         Ok(Self {
-            name: input.target_name.clone(),
+            // With another place or login than the target's, its name would lead the next command astray.
+            name: input
+                .target_name
+                .clone()
+                .filter(|_| input.host.is_none() && input.port.is_none() && input.user.is_none()),
             host: layers
                 .iter()
                 .find_map(|p| p.host.clone())
@@ -127,6 +146,28 @@ impl ConnSpec {
     /// The text is a URL with a password in it: on a command line others can read it.
     pub fn url_has_password(text: &str) -> bool {
         is_url(text) && parse_url(text).is_ok_and(|parts| parts.password.is_some())
+    }
+
+    /// What is wrong with the `db` of a target: it is a URL or a database name, without a password.
+    ///
+    /// # Errors
+    /// The fault in words.
+    pub fn check_target(text: &str) -> Result<(), String> {
+        if !is_url(text) {
+            let name = !text.contains('=');
+            return if name {
+                Ok(())
+            } else {
+                Err(ConnInputError::KeyValue.to_string())
+            };
+        }
+        match parse_url(text) {
+            Ok(parts) if parts.password.is_some() => {
+                Err("a password doesn't belong in this file; use PGPASSWORD".into())
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 
@@ -360,10 +401,28 @@ mod tests {
         };
         assert_eq!(
             shown(&ConnSpec::resolve(&input, &env).expect("a spec")),
-            "urluser:envpass@flaghost:99/urldb"
+            "urluser:envpass@flaghost:5432/urldb"
         );
         let none = ConnSpec::resolve(&ConnInput::default(), &env).expect("a spec");
-        assert_eq!(shown(&none), "envuser:envpass@envhost:99/dd");
+        assert_eq!(shown(&none), "envuser:envpass@envhost:5432/envuser");
+        let only: Environment = [("DATABASE_URL", "postgresql://du:dp@dh:99/dd")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into();
+        let none = ConnSpec::resolve(&ConnInput::default(), &only).expect("a spec");
+        assert_eq!(shown(&none), "du:dp@dh:99/dd");
+        // Its password goes to no other host and to no other login.
+        let input = ConnInput {
+            host: Some("other".into()),
+            ..ConnInput::default()
+        };
+        let other = ConnSpec::resolve(&input, &only).expect("a spec");
+        assert_eq!((other.password, other.port), (None, 5432));
+        let input = ConnInput {
+            user: Some("other".into()),
+            ..ConnInput::default()
+        };
+        let other = ConnSpec::resolve(&input, &only).expect("a spec");
+        assert_eq!((other.password, other.host.as_str()), (None, "dh"));
     }
 
     #[test]

@@ -7,12 +7,12 @@ use tokio::time::{Instant, sleep};
 
 use super::connect::{Connected, attempt};
 use super::conninfo::ConnSpec;
-use super::refused::{ConnectError, ConnectFault};
+use super::refused::{ConnectError, ConnectFault, Stage};
 use crate::model::{SlotLimit, SlotRefusal};
 
 /// At most four knocks a second.
 const KNOCK_EVERY: Duration = Duration::from_millis(250);
-const KNOCK_AT_MOST: Duration = Duration::from_secs(2);
+const KNOCK_AT_MOST: Duration = Duration::from_secs(1);
 
 /// How long to try.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +27,11 @@ pub struct KnockOptions {
 #[derive(Clone, Debug)]
 pub enum Knock {
     /// The login as given was refused; the rescue login is tried.
-    TryingRescue(SlotLimit),
+    TryingRescue,
     /// The rescue login failed for another reason than a slot.
     RescueFailed(String),
     /// No slot for anyone: knocking goes on for this long at most.
-    Waiting(SlotLimit, Duration),
+    Waiting(Duration),
     /// A slot freed after so many knocks.
     GotIn(u32),
 }
@@ -48,8 +48,10 @@ pub async fn get_in(
 ) -> Result<Connected, ConnectError> {
     let give_up = Instant::now() + options.wait_slot;
     let mut refusals = Vec::new();
+    let mut refused: Option<ConnectError> = None;
     let mut rescue = rescue;
     let mut pause = KNOCK_EVERY;
+    let mut told = false;
     for knocks in 1_u32.. {
         // First the login as given, then the rescue, then each in turn.
         let login = match rescue {
@@ -57,9 +59,16 @@ pub async fn get_in(
             _ => spec,
         };
         let started = Instant::now();
-        let mut error = match attempt(login, options.connect_timeout).await {
+        // The first attempt of each login has its whole time, knocks have what is left.
+        let most = match told {
+            false => options.connect_timeout,
+            true => options
+                .connect_timeout
+                .min(give_up.saturating_duration_since(started)),
+        };
+        let error = match attempt(login, most).await {
             Ok(mut connected) => {
-                if knocks > 2 {
+                if told {
                     tell(Knock::GotIn(knocks));
                 }
                 connected.refusals = refusals;
@@ -67,41 +76,46 @@ pub async fn get_in(
             }
             Err(error) => error,
         };
-        let ConnectFault::NoSlot(limit) = error.fault else {
-            if login != spec {
+        let rescue_is_next = knocks == 1 && rescue.is_some();
+        match error.fault {
+            ConnectFault::NoSlot(limit) => {
+                note_refusal(&mut refusals, limit, login);
+                refused = Some(error.clone());
+            }
+            // A pooler whose server is full holds a knock back: that is no other answer than before.
+            ConnectFault::Timeout(_) if refused.is_some() => {}
+            // A pooler without a server connection to give stays silent: the rescue login may lead past it.
+            ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) if rescue_is_next => {}
+            _ if login != spec => {
                 // The person's own login may still get in: a broken rescue login doesn't end the attempt.
                 tell(Knock::RescueFailed(error.to_string()));
                 rescue = None;
-                continue;
             }
-            error.refusals = refusals;
-            return Err(error);
-        };
-        note_refusal(&mut refusals, limit, login);
-        let jitter = rand::rng().random_range(1.0..1.5);
+            _ => return Err(ConnectError { refusals, ..error }),
+        }
+        if rescue_is_next {
+            tell(Knock::TryingRescue);
+            sleep(KNOCK_EVERY).await;
+            continue;
+        }
         let rest = give_up.saturating_duration_since(Instant::now());
-        match knocks {
-            1 if rescue.is_some() => tell(Knock::TryingRescue(limit)),
-            1 | 2 if !rest.is_zero() && (knocks == 2 || rescue.is_none()) => {
-                tell(Knock::Waiting(limit, rest))
-            }
-            _ => {}
+        if rest < KNOCK_EVERY {
+            sleep(rest).await;
+            let last = refused.unwrap_or(error);
+            return Err(ConnectError { refusals, ..last });
         }
-        let rescue_is_next = knocks == 1 && rescue.is_some();
-        if rest.is_zero() && !rescue_is_next {
-            error.refusals = refusals;
-            return Err(error);
+        if !std::mem::replace(&mut told, true) {
+            tell(Knock::Waiting(rest));
         }
-        let wait = pause.mul_f64(jitter).saturating_sub(started.elapsed());
-        let wait = if rescue_is_next {
-            KNOCK_EVERY
-        } else {
-            wait.max(KNOCK_EVERY).min(rest.max(KNOCK_EVERY))
-        };
-        sleep(wait).await;
-        if knocks > 2 {
-            pause = pause.mul_f64(1.3).min(KNOCK_AT_MOST);
-        }
+        let jittered = pause.mul_f64(rand::rng().random_range(1.0..1.5));
+        sleep(
+            jittered
+                .saturating_sub(started.elapsed())
+                .max(KNOCK_EVERY)
+                .min(rest),
+        )
+        .await;
+        pause = pause.mul_f64(1.3).min(KNOCK_AT_MOST);
     }
     unreachable!("the loop above ends by returning")
 }

@@ -10,6 +10,7 @@ use tokio_postgres::{Client, Row};
 use super::catalog::Topic;
 use super::collect::{NOT_ASKED, Parts, RoundError, RoundOptions};
 use super::connect::{Connected, chain};
+use super::refused::Place;
 use super::rows::{self, Cells, RowError};
 use crate::model::{Part, Section};
 
@@ -114,11 +115,21 @@ impl Reader<'_> {
 
 /// Why a read failed: the server's SQLSTATE, or the tool's own word.
 pub(super) struct Fault {
-    code: String,
-    message: String,
+    pub code: String,
+    pub message: String,
 }
 
 impl Fault {
+    /// The end of a whole round.
+    pub fn of_round(self, connected: &Connected) -> RoundError {
+        RoundError {
+            place: Box::new(Place::of(&connected.spec)),
+            code: self.code,
+            message: self.message,
+            connection_lost: connected.client.is_closed(),
+        }
+    }
+
     fn of(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             Some(db) => Self {
@@ -189,18 +200,20 @@ pub(super) async fn one_read(
         reader.command(BEGIN),
         reader.rows(STATEMENT_TIMEOUT, timeout),
     );
-    let (_, rows, _) = join3(begin, reader.raw(topic, params), reader.command(COMMIT)).await;
+    let (begun, rows, _) = join3(begin, reader.raw(topic, params), reader.command(COMMIT)).await;
+    began(begun).map_err(|fault| fault.of_round(connected))?;
     match rows {
         Section::Collected(rows) => Ok(rows),
-        Section::Skipped(message) => Err(RoundError {
+        Section::Skipped(message) => Err(Fault {
             code: "skipped".into(),
             message,
-            connection_lost: false,
-        }),
-        Section::Failed { code, message } => Err(RoundError {
-            code,
-            message,
-            connection_lost: connected.client.is_closed(),
-        }),
+        }
+        .of_round(connected)),
+        Section::Failed { code, message } => Err(Fault { code, message }.of_round(connected)),
     }
+}
+
+/// Without its bounds the transaction isn't read in: every read after a failed one would only say 25P02.
+pub(super) fn began(begun: (Result<(), Fault>, Result<Vec<Row>, Fault>)) -> Result<(), Fault> {
+    begun.0.and(begun.1.map(drop))
 }

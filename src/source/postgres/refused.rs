@@ -133,7 +133,7 @@ fn slot_words(limit: SlotLimit) -> &'static str {
         SlotLimit::Reserved => "only reserved connection slots are left",
         SlotLimit::Role => "this role's connection limit is reached",
         SlotLimit::Database => "this database's connection limit is reached",
-        SlotLimit::Pooler => "the pooler has no client connection left",
+        SlotLimit::Pooler => "the pooler has no connection to give",
         SlotLimit::Unknown => "no connection slot",
     }
 }
@@ -145,7 +145,7 @@ fn slot_hint(limit: SlotLimit) -> String {
              stanch.yaml; --wait-slot 60s knocks longer",
         SlotLimit::Role => "another login (-U), or ALTER ROLE … CONNECTION LIMIT",
         SlotLimit::Database => "another database of the same server (-d postgres), or a superuser's login",
-        SlotLimit::Pooler => "connect to the server itself, past the pooler (-h, -p)",
+        SlotLimit::Pooler => "its own limit is reached, or the server behind it is full: connect to the server itself, past the pooler (-h, -p)",
         SlotLimit::Unknown => "a superuser's login (-U postgres), or --wait-slot 60s to knock longer",
     }
     .into()

@@ -368,7 +368,7 @@ pub fn setting(c: &Cells<'_>) -> Result<Setting, RowError> {
         value: c.text("value")?.unwrap_or_default(),
         unit: c.text("unit")?,
         boot_value: c.text("boot_value")?,
-        source: c.text("source")?.unwrap_or_default(),
+        source: c.text("source")?.filter(|source| source != "session"),
         pending_restart: c.flag("pending_restart")?,
     })
 }

@@ -12,12 +12,12 @@ use crate::view::layout::{Column, table};
 impl Table for Activity {
     fn table(&self, head: &Head, style: Style) -> String {
         if self.sessions.is_empty() {
-            let why = if head.coverage.is_complete() {
+            let why = if head.coverage.sees_all() {
                 ""
             } else {
                 " that could be seen"
             };
-            return format!("no session{why}{}\n", left_out(self.filtered_out));
+            return format!("no session{why}{}\n", self.left_out());
         }
         let columns = [
             Column::number("pid"),
@@ -37,6 +37,22 @@ impl Table for Activity {
 }
 
 impl Activity {
+    fn left_out(&self) -> String {
+        let known = self.filtered_out - self.filter_unknown;
+        let mut parts = Vec::new();
+        if known > 0 {
+            parts.push(format!("{known} more don't match the filter"));
+        }
+        if self.filter_unknown > 0 {
+            parts.push(format!("{} hidden ones may match it", self.filter_unknown));
+        }
+        if parts.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", parts.join(", "))
+        }
+    }
+
     /// `23 sessions: 16 idle, 5 active, 2 idle in transaction`
     fn summary(&self) -> String {
         let mut states: BTreeMap<String, usize> = BTreeMap::new();
@@ -53,16 +69,8 @@ impl Activity {
             "{}: {}{}",
             count(self.sessions.len(), "session"),
             states.join(", "),
-            left_out(self.filtered_out)
+            self.left_out()
         )
-    }
-}
-
-fn left_out(filtered: usize) -> String {
-    if filtered == 0 {
-        String::new()
-    } else {
-        format!(" ({filtered} more don't match the filter)")
     }
 }
 

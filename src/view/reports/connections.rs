@@ -3,7 +3,7 @@
 use super::Table;
 use super::cells::{age, or_none};
 use crate::analysis::Head;
-use crate::analysis::connections::{Capacity, Connections, Group, Limit, LimitKind, UsedIs};
+use crate::analysis::connections::{Capacity, Connections, Group, Limit, UsedIs};
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 
@@ -56,9 +56,10 @@ fn slots(c: &Capacity) -> String {
     } else {
         ""
     };
+    let least = if most.is_empty() { "" } else { "at least " };
     let share = c.used_pct.map_or(String::new(), |pct| format!(" ({pct})"));
     let mut out = format!(
-        "{most}{} of {} usable slots are taken{share}, {} free\n",
+        "{most}{} of {} usable slots are taken{share}, {least}{} free\n",
         c.used, c.usable, c.free
     );
     out.push_str(&format!(
@@ -98,17 +99,14 @@ fn group(g: &Group) -> Vec<String> {
         g.other.to_string(),
         g.hidden.to_string(),
         age(g.oldest_idle_ms),
-        g.opened_last_minute.to_string(),
+        g.opened_last_minute
+            .map_or_else(|| "-".into(), |opened| opened.to_string()),
     ]
 }
 
 fn limit(l: &Limit) -> Vec<String> {
-    let kind = match l.kind {
-        LimitKind::Role => "role",
-        LimitKind::Database => "database",
-    };
     vec![
-        format!("{kind} {}", l.name),
+        format!("{} {}", l.kind.word(), l.name),
         l.limit.to_string(),
         l.used.to_string(),
         l.free.to_string(),

@@ -13,9 +13,14 @@ const MOST: usize = 30;
 const MOST_RELEASED: usize = 5;
 
 impl Table for Horizon {
-    fn table(&self, _: &Head, style: Style) -> String {
+    fn table(&self, head: &Head, style: Style) -> String {
         let Some(oldest) = self.horizon.first() else {
-            return "nothing holds the xmin horizon\n".into();
+            let seen = if head.coverage.is_complete() {
+                ""
+            } else {
+                " in what could be seen"
+            };
+            return format!("nothing holds the xmin horizon{seen}\n");
         };
         let behind = count(oldest.xmin_age.unsigned_abs() as usize, "transaction");
         let mut out = format!("the xmin horizon is {behind} behind\n");

@@ -52,8 +52,13 @@ fn row(lock: &LockRow) -> Vec<String> {
         who.push_str(&format!(" +{}", lock.sessions - lock.pids.len()));
     }
     if lock.prepared > 0 {
+        let names = if lock.gids.is_empty() {
+            "?".into()
+        } else {
+            lock.gids.join(" ")
+        };
         let space = if who.is_empty() { "" } else { " " };
-        who.push_str(&format!("{space}prepared transaction"));
+        who.push_str(&format!("{space}prepared {names}"));
     }
     vec![
         lock.object.clone(),

@@ -55,10 +55,10 @@ impl Table for Settings {
 
 /// `change  name = value, recommended: …`, and the reason below.
 fn describe(out: &mut String, s: &Judged, style: Style) {
-    let word = if s.verdict == Verdict::Change {
-        "change  "
-    } else {
-        "consider"
+    let word = match s.verdict {
+        Verdict::Change => "change  ",
+        Verdict::Unknown => "unknown ",
+        Verdict::Consider | Verdict::Ok => "consider",
     };
     let recommended = s
         .recommended

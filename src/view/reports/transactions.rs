@@ -8,11 +8,23 @@ use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 
 impl Table for Transactions {
-    fn table(&self, _: &Head, style: Style) -> String {
+    fn table(&self, head: &Head, style: Style) -> String {
+        let hidden = head.coverage.sessions_hidden.unwrap_or(0);
+        let unseen = match (hidden, head.coverage.is_complete()) {
+            (0, true) => String::new(),
+            (0, false) => " that could be seen".into(),
+            (hidden, _) => format!(
+                " to be seen; {} may be in one",
+                count(hidden, "hidden session")
+            ),
+        };
         if self.transactions.is_empty() && self.prepared.is_empty() {
-            return "no open transaction\n".into();
+            return format!("no open transaction{unseen}\n");
         }
-        let mut out = format!("{} open\n", count(self.transactions.len(), "transaction"));
+        let mut out = format!(
+            "{} open{unseen}\n",
+            count(self.transactions.len(), "transaction")
+        );
         if !self.transactions.is_empty() {
             let columns = [
                 Column::number("pid"),

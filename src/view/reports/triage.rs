@@ -17,7 +17,7 @@ impl Table for Triage {
             .partition(|f| f.severity == Severity::Info);
         let mut out = String::new();
         if findings.is_empty() {
-            let word = if head.coverage.is_complete() {
+            let word = if head.coverage.sees_all() {
                 "nothing is wrong"
             } else {
                 "nothing found in what could be seen"
