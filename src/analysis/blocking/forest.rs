@@ -1,6 +1,7 @@
 //! The graph → roots with their counts, edges, cycles, and trees short enough for a screen.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::graph::{Graph, Holder, Link, Node};
 use super::report::{Blockers, Edge, EdgeLock, Root, RootKind, Source};
@@ -19,7 +20,7 @@ pub(super) struct Found {
     pub kind: RootKind,
     direct: Vec<Link>,
     /// Everyone who waits for it, directly or through others.
-    reached: Vec<Node>,
+    reached: Rc<[Node]>,
 }
 
 pub fn build(lookup: &Lookup<'_>) -> Blockers {
@@ -31,7 +32,7 @@ pub fn build(lookup: &Lookup<'_>) -> Blockers {
     let cycles = cycles::find(&graph);
     let mut found = roots(&graph, &blocked, &cycles, lookup);
     let mut under = vec![0_usize; graph.nodes.len()];
-    for node in found.iter().flat_map(|root| &root.reached) {
+    for node in found.iter().flat_map(|root| root.reached.iter()) {
         under[*node] += 1;
     }
     let freed = |root: &Found| {
@@ -128,43 +129,43 @@ fn roots(
             (vec![node], kind)
         });
     let turning = cycles.iter().map(|nodes| (nodes.clone(), RootKind::Cycle));
+    // Thousands of readers before one DDL all reach the same: it is walked once.
+    let mut known = HashMap::new();
     free.chain(turning)
-        .map(|(nodes, kind)| reach(graph, nodes, kind))
+        .map(|(nodes, kind)| reach(graph, nodes, kind, &mut known))
         .collect()
 }
 
 /// Everyone who waits for one of these, directly or through others.
-fn reach(graph: &Graph<'_>, nodes: Vec<Node>, kind: RootKind) -> Found {
+fn reach(
+    graph: &Graph<'_>,
+    nodes: Vec<Node>,
+    kind: RootKind,
+    known: &mut HashMap<Vec<Node>, Rc<[Node]>>,
+) -> Found {
     let mut walk = graph.walk();
-    let mut direct = Vec::new();
-    let mut next = nodes.clone();
+    let mut next = Vec::new();
     if kind == RootKind::Cycle {
         // Its members wait for each other: they count, and aren't found again behind one another.
+        next.clone_from(&nodes);
         for node in &nodes {
             walk.reached[*node] = true;
         }
     }
-    for node in &nodes {
-        direct.extend(walk.step(*node));
-    }
+    let direct: Vec<Link> = nodes.iter().flat_map(|node| walk.step(*node)).collect();
     next.extend(direct.iter().map(|link| graph.waits[link.wait].node));
-    let mut at = nodes.len();
-    while at < next.len() {
-        let node = next[at];
-        next.extend(
-            walk.step(node)
-                .iter()
-                .map(|link| graph.waits[link.wait].node),
-        );
-        at += 1;
-    }
-    let members = if kind == RootKind::Cycle {
-        0
-    } else {
-        nodes.len()
-    };
+    let reached = known.entry(next).or_insert_with_key(|next| {
+        let mut all = next.clone();
+        let mut at = 0;
+        while at < all.len() {
+            let links = walk.step(all[at]);
+            all.extend(links.iter().map(|link| graph.waits[link.wait].node));
+            at += 1;
+        }
+        all.into()
+    });
     Found {
-        reached: next.split_off(members),
+        reached: Rc::clone(reached),
         nodes,
         kind,
         direct,

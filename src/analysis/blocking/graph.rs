@@ -133,21 +133,32 @@ impl<'a> Graph<'a> {
 
     /// Somebody waits for this one.
     pub fn blocks(&self, node: Node) -> bool {
-        let named = self.named_by.contains_key(&node);
-        named
+        self.named_by.contains_key(&node)
             || self
                 .queues_of
                 .get(&node)
                 .into_iter()
                 .flatten()
-                .any(|queue| {
-                    let waits = self.queues[*queue].waits.iter();
-                    waits
-                        .filter(|wait| {
-                            self.waits[**wait].answer.is_none() && self.waits[**wait].node != node
-                        })
-                        .any(|wait| self.derived(*wait, node).is_some())
-                })
+                .any(|queue| self.blocks_in(*queue, node))
+    }
+
+    /// Somebody in this queue, of whom the server wasn't asked, waits for the node.
+    fn blocks_in(&self, queue: usize, node: Node) -> bool {
+        let q = &self.queues[queue];
+        let own = self.waits_of(node).iter().map(|wait| &self.waits[*wait]);
+        // Who only waits is in the way of those behind.
+        let from = match q.held.contains_key(&node) {
+            true => 0,
+            false => own
+                .filter(|wait| wait.queue == queue)
+                .map(|wait| wait.position + 1)
+                .min()
+                .unwrap_or(0),
+        };
+        q.waits[from..].iter().any(|wait| {
+            let waiting = &self.waits[*wait];
+            waiting.answer.is_none() && waiting.node != node && self.derived(*wait, node).is_some()
+        })
     }
 
     /// It waits for one lock and holds another that somebody waits for: every cycle goes through such a one, since

@@ -1,6 +1,6 @@
 //! What to do about a root: the one action, the exact command for it, and what is lost by it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -210,11 +210,14 @@ fn client(lookup: &Lookup<'_>, session: &Session, state: &SessionState) -> Remed
 
 /// The DDL to cancel, where most of those who wait do so only because it stands ahead of them in the queue.
 fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &mut Blocked<'_>) -> Option<Remedy> {
+    // Of each queue only the foremost: the others that the root blocks stand behind it.
+    let mut seen = HashSet::new();
     let candidates = blocked.direct.iter().filter(|link| {
-        let wait = &graph.waits[link.wait];
+        let (wait, tag) = (&graph.waits[link.wait], graph.tag(link.wait));
         !link.soft
-            && matches!(graph.tag(link.wait), LockTag::Relation { .. })
+            && matches!(tag, LockTag::Relation { .. })
             && wait.mode.strength() >= LockMode::ShareUpdateExclusive.strength()
+            && seen.insert(tag)
     });
     let (ddl, behind) = candidates
         .map(|link| {
