@@ -16,10 +16,18 @@ pub fn stanch_command(what: &str, target: &Target) -> String {
 
 /// `psql … -c "…"` in a database of this server.
 pub fn psql_command(sql: &str, target: &Target, database: &str) -> String {
+    // psql takes a name with these in it for a connection string.
+    let database = match database.contains('=') || database.contains("://") {
+        true => format!(
+            "dbname='{}'",
+            database.replace('\\', r"\\").replace('\'', r"\'")
+        ),
+        false => database.to_owned(),
+    };
     format!(
         "psql {} -d {} -c {}",
         place(target),
-        shell_word(database),
+        shell_word(&database),
         shell_word(sql)
     )
 }

@@ -137,12 +137,16 @@ pub fn capacity(snapshot: &Snapshot) -> Option<Capacity> {
     })
 }
 
+/// A refusal that is older says nothing of the slots that are taken now.
+const FRESH_MS: u64 = 1600;
+
 /// At the refusal all slots of a kind were taken; of those that aren't seen now at least this many still are. One of
 /// them may be the one that we got.
 fn unaccounted(snapshot: &Snapshot, server: &Server, usable: u32, used: u32) -> Option<u32> {
     let taken = snapshot
         .refusals
         .iter()
+        .filter(|refusal| refusal.ms_before < FRESH_MS)
         .filter_map(|refusal| match refusal.limit {
             SlotLimit::Nothing => Some(server.max_connections.saturating_sub(1)),
             SlotLimit::Reserved if refusal.user == snapshot.target.user => {
@@ -215,7 +219,8 @@ impl Group {
     }
 }
 
-fn limits(snapshot: &Snapshot) -> Vec<Limit> {
+/// Roles and databases with a limit of their own, the tightest first.
+pub fn limits(snapshot: &Snapshot) -> Vec<Limit> {
     let count = |is: &dyn Fn(&Session) -> bool| clients(snapshot).filter(|s| is(s)).count();
     let limit = |kind, name: &str, limit: u32, used: usize| Limit {
         kind,

@@ -129,7 +129,8 @@ fn rights(snapshot: &Snapshot, checks: &mut Vec<Check>) {
         "sessions of other roles may be cancelled and terminated",
         "only sessions of this role may be signalled".into(),
     );
-    if let Some(use_reserved) = login.use_reserved_connections {
+    let reserved = snapshot.server.get().map_or(0, |s| s.reserved);
+    if let Some(use_reserved) = login.use_reserved_connections.filter(|_| reserved > 0) {
         right(
             "get in when it is full",
             use_reserved,
@@ -146,6 +147,14 @@ fn rights(snapshot: &Snapshot, checks: &mut Vec<Check>) {
             "autovacuum workers may be signalled",
             "autovacuum workers may not be signalled".into(),
         );
+    }
+    if login.use_reserved_connections.is_some() && reserved == 0 && !login.superuser {
+        checks.push(Check {
+            check: "get in when it is full",
+            status: CheckStatus::Note,
+            detail: "reserved_connections is 0: set it, and grant pg_use_reserved_connections to the on-call role".into(),
+            fix: None,
+        });
     }
     checks.push(note(snapshot, login.superuser));
 }

@@ -150,8 +150,8 @@ pub fn holders(snapshot: &Snapshot) -> Vec<Held> {
 }
 
 fn session(s: &Session, snapshot: &Snapshot) -> Option<Held> {
-    // A worker holds what its leader holds.
-    if s.leader_pid.is_some() {
+    // A worker holds what its leader holds, and a plain VACUUM holds nothing (PROC_IN_VACUUM).
+    if s.backend_type == Some(BackendType::ParallelWorker) || is_lazy_vacuum(s) {
         return None;
     }
     let (xmin, xmin_age) = match (s.xmin_age, s.xid_age) {
@@ -166,6 +166,10 @@ fn session(s: &Session, snapshot: &Snapshot) -> Option<Held> {
             "end the long query on the standby, or turn hot_standby_feedback off there",
         ),
         Some(BackendType::AutovacuumWorker) => (HolderKind::Session, "it ends by itself"),
+        _ if s.waits_on_lock() => (
+            HolderKind::Session,
+            "it waits for a lock: stanch pg blockers says for whose",
+        ),
         _ if s.is_idle_in_transaction() => (
             HolderKind::Session,
             "end its transaction: it is idle, so end the session",
@@ -191,4 +195,15 @@ fn session(s: &Session, snapshot: &Snapshot) -> Option<Held> {
         age_ms: s.xact_age(snapshot.taken_at),
         release: release.into(),
     })
+}
+
+fn is_lazy_vacuum(session: &Session) -> bool {
+    let query = session
+        .query
+        .as_deref()
+        .unwrap_or("")
+        .trim_start()
+        .to_lowercase();
+    let query = query.strip_prefix("autovacuum: ").unwrap_or(&query);
+    query.starts_with("vacuum") && !query.contains("full") && !query.contains("analyze")
 }

@@ -1,6 +1,6 @@
 //! `pg locks`: who holds and who awaits what, by object and mode, contended objects first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
@@ -55,6 +55,7 @@ pub fn report(snapshot: &Snapshot, only_contended: bool) -> Report<Locks> {
     for lock in snapshot.locks.rows().iter().filter(|lock| !lock.granted) {
         *awaited.entry(&lock.tag).or_default() += 1;
     }
+    let mut seen = HashSet::new();
     let mut rows: BTreeMap<(&LockTag, &LockMode, bool), LockRow> = BTreeMap::new();
     for lock in snapshot.locks.rows() {
         let contended = awaited.contains_key(&lock.tag);
@@ -85,7 +86,7 @@ pub fn report(snapshot: &Snapshot, only_contended: bool) -> Report<Locks> {
                 longest_wait_ms: None,
             });
         match lock.pid.map(|pid| lookup.leader(pid)) {
-            Some(pid) if row.pids.contains(&pid) => {}
+            Some(pid) if !seen.insert((&lock.tag, &lock.mode, lock.granted, pid)) => {}
             Some(pid) => {
                 row.sessions += 1;
                 if row.pids.len() < MOST_PIDS {

@@ -56,6 +56,18 @@ pub struct OverrideRow {
     pub value: String,
 }
 
+impl Judged {
+    /// The value as a person says it: `off`, `15m 00s`, `1024 B`.
+    pub fn words(&self) -> String {
+        match (duration_ms(&self.value, self.unit.as_deref()), &self.unit) {
+            (Some(Millis(0)), Some(_)) if is_timeout(&self.name) => "off".into(),
+            (Some(ms), Some(_)) => ms.to_string(),
+            (None, Some(unit)) => format!("{} {unit}", self.value),
+            (_, None) => self.value.clone(),
+        }
+    }
+}
+
 /// What to change first.
 pub fn report(snapshot: &Snapshot) -> Report<Settings> {
     Report::new(
@@ -82,6 +94,8 @@ pub fn judge_all(snapshot: &Snapshot) -> Vec<Judged> {
 /// A rule's word on one setting.
 struct Word {
     verdict: Verdict,
+    /// The verdict where it isn't as it should be.
+    otherwise: Verdict,
     recommended: Option<&'static str>,
     why: String,
 }
@@ -89,6 +103,7 @@ struct Word {
 fn word(bad: bool, otherwise: Verdict, recommended: &'static str, why: &str) -> Word {
     Word {
         verdict: if bad { otherwise } else { Verdict::Ok },
+        otherwise,
         recommended: Some(recommended),
         why: why.into(),
     }
@@ -181,7 +196,6 @@ fn is_timeout(name: &str) -> bool {
         "idle_in_transaction_session_timeout"
             | "statement_timeout"
             | "lock_timeout"
-            | "idle_session_timeout"
             | "transaction_timeout"
     )
 }
@@ -224,8 +238,9 @@ fn count_in(
             "{}; {without} of {total} sessions have none{not_known}",
             word.why
         );
-        if without > 0 && server != Some(Millis(0)) {
-            word.verdict = Verdict::Change;
+        // Some have none although the server's value is set.
+        if without > 0 && word.verdict == Verdict::Ok {
+            word.verdict = word.otherwise;
         }
     }
 }
@@ -260,14 +275,14 @@ fn setting_ms(setting: &Setting) -> Option<Millis> {
 fn duration_ms(text: &str, default_unit: Option<&str>) -> Option<Millis> {
     let text = text.trim().trim_matches('\'');
     let digits = text
-        .find(|c: char| !c.is_ascii_digit())
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().ok()?;
+    let number: f64 = text[..digits].parse().ok()?;
     let unit = match text[digits..].trim() {
         "" => default_unit.unwrap_or("ms"),
         unit => unit,
     };
-    let factor = match unit {
+    let factor: u32 = match unit {
         "ms" => 1,
         "s" => 1000,
         "min" => 60_000,
@@ -275,7 +290,7 @@ fn duration_ms(text: &str, default_unit: Option<&str>) -> Option<Millis> {
         "d" => 86_400_000,
         _ => return None,
     };
-    Some(Millis(number.saturating_mul(factor)))
+    Some(Millis((number * f64::from(factor)).round() as u64))
 }
 
 fn rule(setting: &Setting, snapshot: &Snapshot) -> Word {
@@ -418,6 +433,7 @@ fn rule(setting: &Setting, snapshot: &Snapshot) -> Word {
         ),
         _ => Word {
             verdict: Verdict::Ok,
+            otherwise: Verdict::Consider,
             recommended: None,
             why: "for information".into(),
         },
@@ -436,6 +452,7 @@ mod tests {
         assert_eq!(ms("1500", Some("ms")), Some(1500));
         assert_eq!(ms("60", Some("s")), Some(60_000));
         assert_eq!(ms("-1", Some("ms")), None);
+        assert_eq!(ms("1.5s", None), Some(1500));
         assert_eq!(ms("8kB", None), None);
     }
 }

@@ -17,6 +17,8 @@ pub const PARTS: &[Part] = &[
 pub struct Transactions {
     pub transactions: Vec<Transaction>,
     pub prepared: Vec<Prepared>,
+    /// Open ones that are younger than what was asked for.
+    pub younger: usize,
 }
 
 /// An open transaction; of a hidden session only its ids are known.
@@ -59,12 +61,15 @@ pub fn report(snapshot: &Snapshot, at_least: Option<Millis>) -> Report<Transacti
     let now = snapshot.taken_at;
     let old_enough =
         |age: Option<Millis>| at_least.is_none_or(|least| age.is_none_or(|age| age >= least));
-    let mut open: Vec<&Session> = snapshot
-        .activity
-        .rows()
-        .iter()
-        .filter(|s| !s.is_background() && is_open(s) && old_enough(s.xact_age(now)))
-        .collect();
+    let all_open = || {
+        snapshot
+            .activity
+            .rows()
+            .iter()
+            .filter(|s| !s.is_background() && is_open(s))
+    };
+    let younger = all_open().filter(|s| !old_enough(s.xact_age(now))).count();
+    let mut open: Vec<&Session> = all_open().filter(|s| old_enough(s.xact_age(now))).collect();
     open.sort_by_key(|s| (s.xact_start.is_none(), s.xact_start, s.pid()));
     let transactions = open.into_iter().map(|s| Transaction::of(s, now)).collect();
     let mut prepared: Vec<Prepared> = snapshot
@@ -89,6 +94,7 @@ pub fn report(snapshot: &Snapshot, at_least: Option<Millis>) -> Report<Transacti
         Transactions {
             transactions,
             prepared,
+            younger,
         },
     )
 }

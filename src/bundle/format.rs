@@ -15,8 +15,8 @@ pub enum ReadError {
     Io { path: PathBuf, error: io::Error },
     #[error("{0}: not a saved snapshot (it has no \"format\": \"stanch.snapshot/…\")")]
     NotASnapshot(PathBuf),
-    #[error("{path}: format {found} is newer than this version reads ({SNAPSHOT_FORMAT})")]
-    Newer { path: PathBuf, found: String },
+    #[error("{path}: format {found} is another than this version reads ({SNAPSHOT_FORMAT})")]
+    OtherVersion { path: PathBuf, found: String },
     #[error("{path}: damaged at line {line}, column {column}: {what}")]
     Damaged {
         path: PathBuf,
@@ -58,7 +58,7 @@ pub fn read(path: &Path) -> Result<Snapshot, ReadError> {
     })?;
     if header.format != SNAPSHOT_FORMAT {
         return Err(match header.format.strip_prefix("stanch.snapshot/") {
-            Some(_) => ReadError::Newer {
+            Some(_) => ReadError::OtherVersion {
                 path: path.into(),
                 found: header.format,
             },

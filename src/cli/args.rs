@@ -7,8 +7,13 @@ use std::time::Duration;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::drill::Incident;
-use crate::model::SessionState;
+use crate::model::{ExitCode, SessionState};
+use crate::source::postgres::catalog;
 use crate::view::Format;
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 ok, 1 warning, 2 critical, 3 could not tell, 64 wrong usage, 65 wrong input file.
+Targets and thresholds: stanch.yaml in the working directory, else in ~/.config/stanch/.";
 
 /// For the person on call when PostgreSQL fails in production.
 #[derive(Debug, Parser)]
@@ -17,7 +22,8 @@ use crate::view::Format;
     version,
     about,
     max_term_width = 100,
-    disable_help_flag = true
+    disable_help_flag = true,
+    after_help = AFTER_HELP
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -142,6 +148,7 @@ pub enum QueryCommand {
     List,
     /// The text of one, as it can be pasted into psql
     Show {
+        #[arg(value_parser = query_names())]
         name: String,
         /// For a server of this major version
         #[arg(long, value_name = "MAJOR", default_value_t = 18)]
@@ -149,6 +156,7 @@ pub enum QueryCommand {
     },
     /// Run one and show its rows
     Run {
+        #[arg(value_parser = query_names())]
         name: String,
         #[command(flatten)]
         connect: ConnectArgs,
@@ -207,7 +215,7 @@ pub struct SnapshotArgs {
         long,
         value_name = "FILE",
         help_heading = "Snapshots",
-        conflicts_with = "save"
+        conflicts_with_all = ["save", "host", "port", "username", "dbname"]
     )]
     pub from: Option<PathBuf>,
     #[command(flatten)]
@@ -288,6 +296,17 @@ pub fn command() -> clap::Command {
     Args::command()
 }
 
+/// clap's own errors and its help.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // Help goes to standard output, faults to standard error; nobody is left to tell if that fails.
+    let _ = error.print();
+    if error.use_stderr() {
+        ExitCode::Usage
+    } else {
+        ExitCode::Ok
+    }
+}
+
 /// `-h` is the host, as in psql; one that has no value to take is a wish for help.
 pub fn host_or_help(argv: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut argv: Vec<OsString> = argv.collect();
@@ -304,7 +323,15 @@ pub fn host_or_help(argv: impl Iterator<Item = OsString>) -> Vec<OsString> {
     argv
 }
 
+fn query_names() -> clap::builder::PossibleValuesParser {
+    catalog::all().map(|topic| topic.name).into()
+}
+
+/// `500ms`, `30s`, `5m`; a bare number is seconds, as in libpq.
 fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
     humantime::parse_duration(text).map_err(|_| "a time such as 500ms, 30s, 5m or 1h".into())
 }
 
@@ -320,7 +347,7 @@ fn limit(text: &str) -> Result<Duration, String> {
 }
 
 fn state(text: &str) -> Result<SessionState, String> {
-    let words = text.replace('-', " ");
+    let words = text.replace(['-', '_'], " ");
     match SessionState::parse(&words) {
         SessionState::Other(_) if words == "idle in transaction aborted" => {
             Ok(SessionState::IdleInTransactionAborted)
@@ -375,6 +402,10 @@ mod tests {
         assert_eq!(
             state("idle in transaction (aborted)"),
             Ok(SessionState::IdleInTransactionAborted)
+        );
+        assert_eq!(
+            state("idle_in_transaction"),
+            Ok(SessionState::IdleInTransaction)
         );
         assert!(state("sleeping").is_err());
     }

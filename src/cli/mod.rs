@@ -23,7 +23,7 @@ pub use args::command;
 pub fn run(argv: impl Iterator<Item = OsString>) -> ExitCode {
     let args = match Args::try_parse_from(args::host_or_help(argv)) {
         Ok(args) => args,
-        Err(error) => return usage(&error),
+        Err(error) => return args::usage(&error),
     };
     let env = terminal::environment();
     let mut console = terminal::console(&args.output, &env);
@@ -34,20 +34,12 @@ pub fn run(argv: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return said(&mut console, &Fault::Io(error)),
     };
-    match runtime.block_on(commands::run(args, &env, &mut console)) {
+    let done = runtime.block_on(commands::run(args, &env, &mut console));
+    // A name lookup that isn't answered would hold up the end of the program.
+    runtime.shutdown_background();
+    match done {
         Ok(code) => code,
         Err(fault) => said(&mut console, &fault),
-    }
-}
-
-/// clap's own errors and its help.
-fn usage(error: &clap::Error) -> ExitCode {
-    // Help goes to standard output, faults to standard error; nobody is left to tell if that fails.
-    let _ = error.print();
-    if error.use_stderr() {
-        ExitCode::Usage
-    } else {
-        ExitCode::Ok
     }
 }
 

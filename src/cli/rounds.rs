@@ -47,7 +47,16 @@ pub async fn run<D: Serialize + Table>(
     job: Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
     if let Some(path) = &args.from {
-        let report = (job.make)(&saved::load(path)?);
+        let snapshot = saved::load(path)?;
+        if ctx.stdout_is_terminal {
+            // On a screen it would else look like now.
+            ctx.console.note(&format!(
+                "replayed from {}: as it was at {}",
+                path.display(),
+                snapshot.taken_at.utc().format("%Y-%m-%d %H:%M:%S UTC")
+            ));
+        }
+        let report = (job.make)(&snapshot);
         view::show(ctx.console, &report)?;
         return Ok((job.code)(&report));
     }
@@ -184,15 +193,15 @@ pub async fn connect(
     }
     let console = &mut *ctx.console;
     let mut tell = |knock: Knock| match knock {
-        Knock::TryingRescue => {
-            console.note("no connection slot for this login: trying the target's rescue login")
+        Knock::TryingRescue(why) => {
+            console.note(&format!("{why}: trying the target's rescue login"))
         }
         Knock::RescueFailed(why) => console.note(&format!("the rescue login doesn't work: {why}")),
-        Knock::Waiting(rest) => console.note(&format!(
-            "no connection slot is free: knocking for {} (--wait-slot)",
+        Knock::Waiting(why, rest) => console.note(&format!(
+            "{why}: knocking for {} (--wait-slot)",
             crate::model::Millis::from(rest)
         )),
-        Knock::GotIn(knocks) => console.note(&format!("a slot freed: in at the {knocks}th knock")),
+        Knock::GotIn(knocks) => console.note(&format!("a slot freed: in after {knocks} knocks")),
     };
     Ok(postgres::get_in(
         &settings.spec,

@@ -81,8 +81,21 @@ impl ConnectSettings {
             ),
             target_name: target.map(|(name, _)| name.clone()),
         };
-        let rescue =
-            target.and_then(|(name, target)| Some(rescue(name, target.rescue.as_ref()?, env)));
+        if let (Some(word), None) = (&args.dbname, target)
+            && !config.targets.is_empty()
+            && !word.contains("://")
+        {
+            let known: Vec<&str> = config.targets.keys().map(String::as_str).collect();
+            warnings.push(format!(
+                "{word} is no target of stanch.yaml ({}): taken for a database's name",
+                known.join(", ")
+            ));
+        }
+        // With another place than the target's its rescue login would lead to the target again.
+        let elsewhere = args.host.is_some() || args.port.is_some();
+        let rescue = target
+            .filter(|_| !elsewhere)
+            .and_then(|(name, target)| Some(rescue(name, target.rescue.as_ref()?, env)));
         let rescue = rescue.and_then(|spec| {
             spec.map_err(|why| {
                 warnings.push(format!("the target's rescue login can't be used: {why}"))

@@ -37,13 +37,13 @@ pub fn console(output: &OutputArgs, env: &Environment) -> Console {
             terminal && !no_color && env.get("TERM").is_none_or(|term| term != "dumb")
         }
     };
-    let width = if terminal {
-        terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
-    } else {
-        env.get("COLUMNS").and_then(|columns| columns.parse().ok())
-    };
+    let size = terminal.then(terminal_size::terminal_size).flatten();
+    let columns = || env.get("COLUMNS").and_then(|columns| columns.parse().ok());
+    let width = size.map(|(width, _)| usize::from(width.0)).or_else(columns);
+    let height = size.map(|(_, height)| usize::from(height.0));
     let style = Style {
         width,
+        height,
         color,
         verbose: output.verbose,
     };

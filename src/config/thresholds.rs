@@ -4,7 +4,7 @@ use crate::model::{Millis, Percent, Thresholds};
 
 /// Every name, for the message about a wrong one.
 const NAMES: &str = "connections_warning, connections_critical, pools, idle_in_transaction, idle_in_transaction_age, \
-transaction_age, lock_wait, lock_wait_critical, blocked_critical, storm_sessions, horizon_warning, horizon_critical";
+transaction_age, lock_wait, lock_wait_critical, blocked_critical, storm_sessions, storm_age, horizon_warning, horizon_critical";
 
 /// Sets one.
 ///
@@ -30,6 +30,7 @@ pub fn set(thresholds: &mut Thresholds, name: &str, value: &str) -> Result<(), S
         "lock_wait_critical" => thresholds.lock_wait_critical = time()?,
         "blocked_critical" => thresholds.blocked_critical = count()?,
         "storm_sessions" => thresholds.storm_sessions = count()?,
+        "storm_age" => thresholds.storm_age = time()?,
         "horizon_warning" => {
             thresholds.horizon_warning = value
                 .parse()

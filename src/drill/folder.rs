@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::TempDir;
 
 use super::error::DrillError;
@@ -62,12 +62,14 @@ impl Folder {
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()
             .map_err(DrillError::io("the drill's folder"))?;
-        let path = dir.path().join(LOCK);
-        let lock = File::create(&path).map_err(DrillError::at(&path))?;
+        // It has the lock before it has the name: a sweep never sees it free.
+        let (path, unnamed) = (dir.path().join(LOCK), dir.path().join("lock"));
+        let lock = File::create_new(&unnamed).map_err(DrillError::at(&unnamed))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| DrillError::Io {
             what: path.display().to_string(),
             error: errno.into(),
         })?;
+        fs::rename(&unnamed, &path).map_err(DrillError::at(&path))?;
         run_as.give(dir.path())?;
         Ok(Self { dir, _lock: lock })
     }
@@ -77,7 +79,7 @@ impl Folder {
     }
 }
 
-/// Removes folders of drills that were killed: their lock is free, and their servers have died with them.
+/// Removes folders of drills that were killed: our own, with a lock file that is free. Their servers have died with them.
 pub fn sweep() {
     let entries = fs::read_dir(std::env::temp_dir())
         .into_iter()
@@ -87,20 +89,26 @@ pub fn sweep() {
         .map(|entry| entry.path())
         .filter(|path| is_drill(path.as_path()))
     {
-        // A drill that is just starting has no lock yet: its folder is young.
-        let young = path
-            .metadata()
-            .and_then(|m| m.modified())
-            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() < 60));
-        match File::open(path.join(LOCK)) {
-            Ok(lock) if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() => {}
-            Err(_) if young => {}
-            // What can't be removed is somebody else's.
-            _ => {
-                let _ = fs::remove_dir_all(&path);
-            }
+        if let Some(lock) = own_lock(&path.join(LOCK))
+            && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            // What can't be removed now is for the next sweep.
+            let _ = fs::remove_dir_all(&path);
         }
     }
+}
+
+/// A lock file that is a plain file of this user's: others may put anything under the same name.
+fn own_lock(path: &Path) -> Option<File> {
+    use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .ok()?;
+    let meta = file.metadata().ok()?;
+    (meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw()).then_some(file)
 }
 
 fn is_drill(path: &Path) -> bool {

@@ -11,7 +11,7 @@ use crate::source::postgres::ConnSpec;
 
 const SETTLE: Duration = Duration::from_secs(20);
 
-/// Sessions that hold an incident; it ends when they go.
+/// A set scene. Its idle sessions live as long as this value, its busy ones as long as the server.
 pub struct Scene {
     incident: Incident,
     _sessions: Vec<Client>,

@@ -97,7 +97,7 @@ pub enum LockTag {
         objid: Oid,
         objsubid: i16,
     },
-    /// `key` as passed for the one-argument form; two int4 keys otherwise (`objsubid` 2).
+    /// One bigint key (`objsubid` 1: its halves in `classid` and `objid`), or two int4 keys (`objsubid` 2).
     Advisory {
         database: Oid,
         classid: Oid,

@@ -146,7 +146,7 @@ impl Session {
         }
     }
 
-    /// Of a person or an application, as opposed to the server's own processes.
+    /// One of the server's own processes, as opposed to a client of a person or an application.
     pub fn is_background(&self) -> bool {
         match &self.backend_type {
             Some(kind) => *kind != BackendType::Client,

@@ -44,6 +44,8 @@ pub struct SlotRefusal {
     pub limit: SlotLimit,
     pub user: String,
     pub database: String,
+    /// So long before the connection was had (or given up), in ms.
+    pub ms_before: u64,
 }
 
 /// What was reduced before anything was shown or saved.

@@ -23,6 +23,8 @@ pub struct Thresholds {
     pub lock_wait_critical: Millis,
     /// The same statement running in this many sessions at once.
     pub storm_sessions: usize,
+    /// … each for at least so long.
+    pub storm_age: Millis,
     /// Transactions behind which an xmin horizon is worth a word, and is critical.
     pub horizon_warning: u32,
     pub horizon_critical: u32,
@@ -41,6 +43,7 @@ impl Default for Thresholds {
             blocked_critical: 10,
             lock_wait_critical: Millis::from_secs(30),
             storm_sessions: 10,
+            storm_age: Millis(500),
             horizon_warning: 10_000_000,
             horizon_critical: 150_000_000,
         }

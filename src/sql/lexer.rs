@@ -18,7 +18,11 @@ pub enum Token<'a> {
 
 /// All tokens; white space and comments are left out.
 pub fn tokens(sql: &str) -> Vec<Token<'_>> {
-    let mut lexer = Lexer { sql, at: 0 };
+    let mut lexer = Lexer {
+        sql,
+        at: 0,
+        comments: Vec::new(),
+    };
     let mut all = Vec::new();
     while let Some(token) = lexer.next_token() {
         all.push(token);
@@ -26,9 +30,21 @@ pub fn tokens(sql: &str) -> Vec<Token<'_>> {
     all
 }
 
+/// The texts of all comments, without their marks.
+pub fn comments(sql: &str) -> Vec<&str> {
+    let mut lexer = Lexer {
+        sql,
+        at: 0,
+        comments: Vec::new(),
+    };
+    while lexer.next_token().is_some() {}
+    lexer.comments
+}
+
 struct Lexer<'a> {
     sql: &'a str,
     at: usize,
+    comments: Vec<&'a str>,
 }
 
 impl<'a> Lexer<'a> {
@@ -51,7 +67,8 @@ impl<'a> Lexer<'a> {
         loop {
             self.take_while(char::is_whitespace);
             if self.rest().starts_with("--") {
-                self.take_while(|c| c != '\n');
+                let comment = self.take_while(|c| c != '\n');
+                self.comments.push(&comment[2..]);
             } else if self.rest().starts_with("/*") {
                 self.skip_block_comment();
             } else {
@@ -62,6 +79,7 @@ impl<'a> Lexer<'a> {
 
     /// Comments nest in SQL.
     fn skip_block_comment(&mut self) {
+        let start = self.at + 2;
         let mut depth = 0;
         while self.at < self.sql.len() {
             if self.rest().starts_with("/*") {
@@ -71,12 +89,14 @@ impl<'a> Lexer<'a> {
                 depth -= 1;
                 self.at += 2;
                 if depth == 0 {
+                    self.comments.push(&self.sql[start..self.at - 2]);
                     return;
                 }
             } else {
                 self.at += self.peek().map_or(1, char::len_utf8);
             }
         }
+        self.comments.push(&self.sql[start.min(self.sql.len())..]);
     }
 
     fn next_token(&mut self) -> Option<Token<'a>> {
@@ -160,8 +180,19 @@ impl<'a> Lexer<'a> {
         Token::Text(&body[..end])
     }
 
+    /// With the sign of its exponent: `1e-5`.
     fn number(&mut self) -> &'a str {
-        self.take_while(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_')
+        let rest = self.rest();
+        let mut end = 0;
+        for (i, c) in rest.char_indices() {
+            let exponent = matches!(c, '+' | '-') && rest[..i].ends_with(['e', 'E']);
+            if !(c.is_ascii_alphanumeric() || c == '.' || c == '_' || exponent) {
+                break;
+            }
+            end = i + c.len_utf8();
+        }
+        self.at += end;
+        &rest[..end]
     }
 
     fn word_or_prefixed_text(&mut self) -> Token<'a> {

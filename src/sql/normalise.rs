@@ -7,27 +7,42 @@ use super::lexer::{Token, tokens};
 /// Two texts with one fingerprint differ in values only. A text that was cut is compared up to the cut.
 pub fn fingerprint(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
-    let mut folding = false;
-    for token in tokens(sql) {
+    let all = tokens(sql);
+    for (at, token) in all.iter().enumerate() {
         match token {
             Token::Number(_) | Token::Text(_) | Token::Param(_) => {
-                if out.ends_with("?, ") || (folding && out.ends_with("?,")) {
+                if out.ends_with("?, ") {
                     // `?, ?` says no more than `?`.
-                    out.truncate(out.trim_end_matches([',', ' ']).len());
-                    folding = true;
-                    continue;
+                    out.truncate(out.len() - 2);
+                } else {
+                    push(&mut out, "?");
                 }
-                push(&mut out, "?");
             }
             Token::Word(word) => push(&mut out, &word.to_lowercase()),
             Token::Quoted(word) => push(&mut out, word),
             Token::Symbol(',') => out.push_str(", "),
-            Token::Symbol(c) => push_symbol(&mut out, c),
+            Token::Symbol('-' | '+') if is_sign(&all, at) => {}
+            Token::Symbol(c) => push_symbol(&mut out, *c),
         }
-        folding = false;
     }
     out.truncate(out.trim_end_matches([' ', ';', ',']).len());
+    // Rows of values are as many as there happen to be.
+    while out.contains("(?), (?)") {
+        out = out.replace("(?), (?)", "(?)");
+    }
     out
+}
+
+/// A sign belongs to the number behind it where no value stands before.
+fn is_sign(all: &[Token<'_>], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| all[before]);
+    let value = matches!(
+        before,
+        Some(
+            Token::Word(_) | Token::Quoted(_) | Token::Number(_) | Token::Text(_) | Token::Param(_)
+        ) | Some(Token::Symbol(')' | ']'))
+    );
+    !value && matches!(all.get(at + 1), Some(Token::Number(_)))
 }
 
 fn push(out: &mut String, word: &str) {
@@ -83,6 +98,27 @@ mod tests {
         assert_eq!(
             fingerprint("select 1 where id in ($1)"),
             "select ? where id in (?)"
+        );
+    }
+
+    #[test]
+    fn signs_exponents_and_rows_are_values() {
+        assert_eq!(
+            fingerprint("select 1 where a = -5"),
+            fingerprint("select 1 where a = 5")
+        );
+        assert_eq!(
+            fingerprint("select f(-5, -6)"),
+            fingerprint("select f(1, 2)")
+        );
+        assert_eq!(
+            fingerprint("select 1 where a = 1e-5"),
+            fingerprint("select 1 where a = 3")
+        );
+        assert_ne!(fingerprint("select a - 5"), fingerprint("select a"));
+        assert_eq!(
+            fingerprint("insert into t values (1, 2), (3, 4), (5, 6)"),
+            fingerprint("insert into t values ($1, $2)")
         );
     }
 

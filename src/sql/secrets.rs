@@ -1,6 +1,6 @@
 //! Statements that carry secrets, reduced to their command tag before anything is shown or saved.
 
-use super::lexer::{Token, tokens};
+use super::lexer::{Token, comments, tokens};
 
 /// What is reduced, in words: the header of a saved snapshot states it.
 pub const REDACTION_RULE: &str = "statements that carry secrets (CREATE/ALTER ROLE, USER, GROUP, SUBSCRIPTION, SERVER, \
@@ -40,6 +40,13 @@ fn secret_tag(sql: &str, depth: usize) -> Option<String> {
         };
         return Some(format!("{verb} {tag}"));
     }
+    // What was commented out was written all the same.
+    let commented = comments(sql).into_iter().any(|comment| {
+        has_password(comment) || depth < MAX_DEPTH && secret_tag(comment, depth + 1).is_some()
+    });
+    if commented {
+        return Some(first_word(&words));
+    }
     tokens.iter().find_map(|token| match token {
         Token::Text(inside) if has_password(inside) => Some(first_word(&words)),
         Token::Text(inside) if depth < MAX_DEPTH => secret_tag(inside, depth + 1),
@@ -77,13 +84,18 @@ fn has_password(text: &str) -> bool {
         .match_indices("password")
         .any(|(i, word)| lower[i + word.len()..].trim_start().starts_with('='));
     let url = lower.match_indices("://").any(|(i, mark)| {
-        let authority = lower[i + mark.len()..]
-            .split(['/', '?', ' '])
-            .next()
-            .unwrap_or("");
-        authority
-            .rsplit_once('@')
-            .is_some_and(|(login, _)| login.contains(':'))
+        let rest = &lower[i + mark.len()..];
+        let authority = rest.split(['/', '?', ' ', '\'', '"']).next().unwrap_or("");
+        match authority.rsplit_once('@') {
+            Some((login, _)) => login.contains(':'),
+            // Cut before its host: what stands behind the colon may be a password as well as a port.
+            None => {
+                authority.len() == rest.len()
+                    && authority
+                        .split_once(':')
+                        .is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()))
+            }
+        }
     });
     keyword || url
 }
@@ -134,6 +146,9 @@ mod tests {
                 "select dblink_connect('postgresql://a:hunter2@b/c')",
                 "SELECT",
             ),
+            ("select 1 /* postgresql://u:hunter2@h/db */", "SELECT"),
+            ("select 1 -- alter role bob password 'hunter2'", "SELECT"),
+            ("select dblink_connect('postgresql://u:hunter", "SELECT"),
         ];
         for (sql, tag) in cases {
             assert_eq!(reduce_secret(sql).as_deref(), Some(tag), "{sql}");

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use owo_colors::OwoColorize as _;
 
+use super::sanitize::{clean, width};
 use crate::model::Severity;
 
 /// How a result is written.
@@ -18,6 +19,8 @@ pub enum Format {
 pub struct Style {
     /// Columns; `None`: no limit, as in a pipe.
     pub width: Option<usize>,
+    /// Lines of the terminal.
+    pub height: Option<usize>,
     pub color: bool,
     /// More detail was asked for.
     pub verbose: bool,
@@ -33,6 +36,28 @@ impl Style {
             (true, Severity::Warning) => word.yellow().bold().to_string(),
             (true, Severity::Info) => word.cyan().to_string(),
         }
+    }
+
+    /// As much of a text from its top as the terminal has lines: the worst stands first.
+    fn top(self, text: &str) -> String {
+        let (Some(columns), Some(lines)) = (self.width.filter(|w| *w > 0), self.height) else {
+            return text.to_owned();
+        };
+        let mut room = lines.saturating_sub(2);
+        let mut out = String::new();
+        let all: Vec<&str> = text.lines().collect();
+        for (n, line) in all.iter().enumerate() {
+            // A terminal wraps what is longer than itself.
+            let takes = width(line).div_ceil(columns).max(1);
+            if takes > room {
+                out.push_str(&format!("… {} more lines", all.len() - n));
+                return out;
+            }
+            room -= takes;
+            out.push_str(line);
+            out.push('\n');
+        }
+        out
     }
 
     pub fn strong(self, text: &str) -> String {
@@ -85,8 +110,10 @@ impl Console {
     pub fn result(&mut self, text: &str) -> io::Result<()> {
         if self.redraw && self.format == Format::Table {
             self.out.write_all(b"\x1b[H\x1b[2J\x1b[3J")?;
+            self.out.write_all(self.style.top(text).as_bytes())?;
+        } else {
+            self.out.write_all(text.as_bytes())?;
         }
-        self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
 
@@ -94,20 +121,25 @@ impl Console {
     pub fn note(&mut self, text: &str) {
         if !self.quiet {
             // Nobody is left to tell that standard error is gone.
-            let _ = writeln!(self.err, "{text}");
+            let _ = writeln!(self.err, "{}", clean_lines(text));
         }
     }
 
     /// A word that is also said when quiet.
     pub fn warn(&mut self, text: &str) {
-        let _ = writeln!(self.err, "{text}");
+        let _ = writeln!(self.err, "{}", clean_lines(text));
     }
 
     /// What went wrong: also said when quiet.
     pub fn error(&mut self, text: &str, hint: Option<&str>) {
-        let _ = writeln!(self.err, "stanch: {text}");
+        let _ = writeln!(self.err, "stanch: {}", clean_lines(text));
         if let Some(hint) = hint {
-            let _ = writeln!(self.err, "  try: {hint}");
+            let _ = writeln!(self.err, "  try: {}", clean_lines(hint));
         }
     }
+}
+
+/// A server's words reach a terminal here as well.
+fn clean_lines(text: &str) -> String {
+    text.lines().map(clean).collect::<Vec<_>>().join("\n")
 }

@@ -71,7 +71,7 @@ impl<'t> Column<'t> {
     }
 }
 
-/// A table as text, cut to `most` columns; without rows only what `empty` says.
+/// A table as text, cut to `most` columns.
 pub fn table(columns: &[Column<'_>], rows: Vec<Vec<String>>, most: Option<usize>) -> String {
     let rows: Vec<Vec<String>> = rows
         .into_iter()

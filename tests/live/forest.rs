@@ -44,7 +44,8 @@ fn edges(report: &Value) -> Edges {
         .collect()
 }
 
-fn blockers(server: &Server) -> Value {
+async fn blockers(server: &Server) -> Value {
+    harness::ripe(&admin(server)).await;
     stanch_as(&admin(server), &["pg", "blockers", "--json"])
         .expect_code(0)
         .json()
@@ -53,7 +54,14 @@ fn blockers(server: &Server) -> Value {
 /// On the scene as it stands the forest is what the server says, edge for edge.
 async fn equals_the_truth(incident: Incident) -> Value {
     let (server, _scene) = scene(incident).await;
-    let report = blockers(&server);
+    let report = match incident {
+        Incident::Storm | Incident::Leak => {
+            stanch_as(&admin(&server), &["pg", "blockers", "--json"])
+                .expect_code(0)
+                .json()
+        }
+        _ => blockers(&server).await,
+    };
     let truth = truth(&server).await;
     assert_eq!(edges(&report), truth, "{report:#}");
     assert_eq!(report["edges_total"].as_u64(), Some(truth.len() as u64));
@@ -173,7 +181,7 @@ async fn prepared_by_name_before_and_after_a_restart() {
     stanch::drill::until(&before, waiting)
         .await
         .expect("they wait");
-    let report = blockers(&server);
+    let report = blockers(&server).await;
     assert_eq!(edges(&report), truth(&server).await);
     check_prepared(&report);
     drop(waiters);
@@ -214,10 +222,17 @@ async fn an_idle_root() {
     stanch::drill::until(&watcher, waiting)
         .await
         .expect("it waits");
+    harness::ripe(&spec).await;
     let report = stanch_as(&spec, &["pg", "blockers", "--json"])
         .expect_code(0)
         .json();
     let root = &report["roots"][0];
+    assert!(
+        root["remedy"]["why"]
+            .as_str()
+            .expect("why")
+            .contains("ask the application first")
+    );
     assert_eq!(root["state"], "idle");
     assert_eq!(root["remedy"]["action"], "terminate");
     assert_eq!(root["xact_age_ms"], Value::Null);
@@ -283,7 +298,7 @@ async fn a_standby_in_both_directions() {
         .await
         .expect("replay waits");
 
-    let report = blockers(&standby);
+    let report = blockers(&standby).await;
     assert_eq!(
         truth(&standby).await,
         Edges::new(),
@@ -294,6 +309,12 @@ async fn a_standby_in_both_directions() {
     assert_eq!(
         (root["kind"].as_str(), root["application_name"].as_str()),
         (Some("session"), Some("report"))
+    );
+    let why = root["remedy"]["why"].as_str().expect("why");
+    assert!(why.contains("WAL replay waits for it"), "{why}");
+    assert_eq!(
+        root["remedy"]["pid"], root["pid"],
+        "replay itself is never to be signalled"
     );
     let edge = &report["edges"][0];
     assert_eq!(
@@ -315,7 +336,7 @@ async fn a_standby_in_both_directions() {
     stanch::drill::until(&watcher, waiting)
         .await
         .expect("a reader waits");
-    let report = blockers(&standby);
+    let report = blockers(&standby).await;
     let root = &report["roots"][0];
     assert_eq!(root["kind"], "startup");
     assert_eq!(root["gid"], Value::Null);
@@ -367,4 +388,92 @@ async fn three_hundred_in_one_queue() {
     let table = stanch_as(&spec, &["pg", "blockers"]).expect_code(0).stdout;
     assert!(table.lines().count() < 20, "{table}");
     assert!(table.contains("and 295 more"), "{table}");
+}
+
+/// What has only just begun to wait is a busy row.
+#[tokio::test]
+async fn momentary_waits_are_no_reason_to_act() {
+    let (server, _scene) = scene(Incident::LockChain).await;
+    let started = std::time::Instant::now();
+    let report = stanch_as(&admin(&server), &["pg", "blockers", "--json"])
+        .expect_code(0)
+        .json();
+    if started.elapsed() < std::time::Duration::from_millis(500)
+        && report["longest_wait_ms"].as_u64() < Some(1000)
+    {
+        assert_eq!(report["roots"][0]["remedy"]["action"], "wait");
+        assert_eq!(report["roots"][0]["remedy"]["command"], Value::Null);
+    }
+    let report = blockers(&server).await;
+    assert_eq!(report["roots"][0]["remedy"]["action"], "terminate");
+}
+
+/// CREATE INDEX CONCURRENTLY waits for older transactions and holds up nobody: nothing is to be ended for it.
+#[tokio::test]
+async fn an_index_that_waits_for_old_transactions() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec("postgres", "postgres");
+    let holder = client(&spec, "payments").await;
+    sql(
+        &holder,
+        "CREATE TABLE orders (id int); CREATE TABLE other (id int)",
+    )
+    .await;
+    sql(
+        &holder,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO other VALUES (1)",
+    )
+    .await;
+    let index = busy(
+        client(&spec, "migration").await,
+        "CREATE INDEX CONCURRENTLY i ON orders (id)",
+    );
+    harness::ripe(&spec).await;
+    let report = stanch_as(&spec, &["pg", "blockers", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(report["edges"][0]["lock"]["locktype"], "virtualxid");
+    let remedy = &report["roots"][0]["remedy"];
+    assert_eq!(
+        (&remedy["action"], &remedy["command"]),
+        (&"wait".into(), &Value::Null),
+        "{remedy:#}"
+    );
+    let triage = stanch_as(&spec, &["triage", "--json"])
+        .expect_code(0)
+        .json();
+    let chain = triage["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .find(|f| f["id"] == "lock.chain");
+    assert_eq!(chain.expect("it is told")["severity"], "info");
+    drop(index);
+}
+
+/// Of a row that several share the server names one holder at a time.
+#[tokio::test]
+async fn shared_row_locks_are_said_to_be_shared() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec("postgres", "postgres");
+    let first = client(&spec, "first").await;
+    sql(
+        &first,
+        "CREATE TABLE orders (id int); INSERT INTO orders VALUES (1)",
+    )
+    .await;
+    let second = client(&spec, "second").await;
+    for client in [&first, &second] {
+        sql(client, "BEGIN; SELECT * FROM orders FOR SHARE").await;
+    }
+    let update = busy(client(&spec, "web").await, "UPDATE orders SET id = 2");
+    harness::ripe(&spec).await;
+    let report = stanch_as(&spec, &["pg", "blockers", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(report["roots"].as_array().map(Vec::len), Some(1));
+    assert_eq!(report["roots"][0]["shared_rows"], true);
+    let table = stanch_as(&spec, &["pg", "blockers"]).expect_code(0).stdout;
+    assert!(table.contains("others may hold the same rows"), "{table}");
+    drop(update);
 }

@@ -174,3 +174,21 @@ pub async fn oncall(server: &Server, database: &str) -> ConnSpec {
     drop(watcher);
     spec
 }
+
+/// Waits until the longest wait for a lock has lasted long enough to be acted on.
+pub async fn ripe(spec: &ConnSpec) {
+    let watcher = client(spec, "watcher").await;
+    let old = "SELECT min(waitstart) < clock_timestamp() - interval '1.1 s' FROM pg_locks WHERE NOT granted \
+               HAVING count(*) > 0";
+    drill::until(&watcher, old).await.expect("they wait");
+    drop(watcher);
+}
+
+/// Asks again and again until the answer is yes, for ten seconds at most.
+pub async fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !ask() {
+        assert!(std::time::Instant::now() < give_up, "{what}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}

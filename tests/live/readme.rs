@@ -106,11 +106,11 @@ async fn from_alarm_to_relief() {
             .await
             .expect("relief");
             drop(watcher);
-            while stanch_as(&admin(&server), &["pg", "connections", "--json"]).json()["capacity"]["used"]
-                != 10
-            {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            harness::eventually("ten sessions are left", || {
+                stanch_as(&admin(&server), &["pg", "connections", "--json"]).json()["capacity"]["used"]
+                    == 10
+            })
+    .await;
         }
     }
     std::fs::remove_file("/tmp/stanch-readme.json").expect("the saved file");

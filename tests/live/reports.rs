@@ -23,7 +23,7 @@ async fn a_healthy_server_in_three_lines() {
     assert!(lines[0].starts_with("postgres@"), "{out}");
     assert_eq!(
         lines[1],
-        "nothing is wrong: 1 of 97 usable slots taken (1 %), 0 active, no open transaction, nobody blocked"
+        "nothing found: 1 of 97 usable slots taken (1 %), 0 active, no open transaction, nobody blocked"
     );
     assert!(
         lines[2].starts_with("for later: 3 settings to change: stanch pg settings -h "),
@@ -472,13 +472,14 @@ async fn a_long_deadlock_timeout_hides_no_chain() {
     let server = harness::server(&[("deadlock_timeout", "10min")]).await;
     let spec = server.spec("postgres", "postgres");
     let holder = client(&spec, "holder").await;
-    sql(&holder, "SELECT pg_advisory_lock(1)").await;
+    sql(&holder, "CREATE TABLE t (id int)").await;
+    sql(&holder, "BEGIN; LOCK TABLE t").await;
     for _ in 0..10 {
-        harness::busy(client(&spec, "web").await, "SELECT pg_advisory_lock(1)");
+        harness::busy(client(&spec, "web").await, "SELECT * FROM t");
     }
     stanch::drill::until(
         &holder,
-        "SELECT count(*) = 10 AND min(waitstart) < now() - interval '1.1 s' FROM pg_locks WHERE NOT granted",
+        "SELECT count(*) = 10 AND min(waitstart) < clock_timestamp() - interval '1.1 s' FROM pg_locks WHERE NOT granted",
     )
     .await
     .expect("they wait");
@@ -486,6 +487,26 @@ async fn a_long_deadlock_timeout_hides_no_chain() {
         .expect_code(2)
         .json();
     assert_eq!(report["findings"][0]["id"], "lock.chain", "{report:#}");
+}
+
+/// Settings in units that the server itself can't read back.
+#[tokio::test]
+async fn odd_settings_end_no_report() {
+    let server = harness::server(&[
+        ("track_activity_query_size", "5000"),
+        ("deadlock_timeout", "1500ms"),
+    ])
+    .await;
+    let spec = server.spec("postgres", "postgres");
+    for what in [&["triage"][..], &["pg", "activity"], &["doctor"]] {
+        stanch_as(&spec, what).expect_code(0);
+    }
+    let long = client(&spec, "long").await;
+    sql(&long, &format!("SELECT '{}'", "x".repeat(3000))).await;
+    let report = stanch_as(&spec, &["pg", "activity", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(list(&report, "sessions")[0]["query_truncated"], false);
 }
 
 /// Limits by flag win over the defaults.
@@ -508,6 +529,7 @@ async fn thresholds_by_flag() {
 #[tokio::test]
 async fn a_remedys_command_frees_the_queue() {
     let (server, _scene) = scene(Incident::LockQueue).await;
+    harness::ripe(&admin(&server)).await;
     let report = stanch_as(&admin(&server), &["pg", "blockers", "--json"])
         .expect_code(0)
         .json();

@@ -10,9 +10,10 @@ async fn without_pg_monitor() {
     let (server, _scene) = scene(Incident::Leak).await;
     let oncall = oncall(&server, Scene::database()).await;
     // The sessions of the preparation end in their own time.
-    while stanch_as(&oncall, &["pg", "connections", "--json"]).json()["capacity"]["used"] != 18 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    crate::harness::eventually("18 sessions are left", || {
+        stanch_as(&oncall, &["pg", "connections", "--json"]).json()["capacity"]["used"] == 18
+    })
+    .await;
     let grant = "GRANT pg_read_all_stats TO oncall;";
 
     for report in [
@@ -121,6 +122,7 @@ async fn without_pg_monitor() {
 async fn the_forest_of_a_login_that_sees_nothing() {
     let (server, _scene) = scene(Incident::LockChain).await;
     let oncall = oncall(&server, Scene::database()).await;
+    crate::harness::ripe(&oncall).await;
     let report = stanch_as(&oncall, &["pg", "blockers", "--json"])
         .expect_code(0)
         .json();
@@ -146,9 +148,37 @@ async fn hidden_sessions_are_not_healthy_ones() {
     let oncall = oncall(&server, Scene::database()).await;
     let out = stanch_as(&oncall, &["triage"]).expect_code(0).stdout;
     assert!(
-        !out.contains("nothing is wrong") && !out.contains("0 active"),
+        !out.contains("nothing found: ") && !out.contains("0 active"),
         "{out}"
     );
     assert!(out.contains("nothing found in what could be seen"), "{out}");
     assert!(out.contains("what they do is hidden"), "{out}");
+}
+
+/// A command that this login may not run says so, and who may.
+#[tokio::test]
+async fn advice_that_this_login_may_not_take() {
+    let (server, _scene) = scene(Incident::LockChain).await;
+    let oncall = oncall(&server, Scene::database()).await;
+    let boss = client(&admin(&server), "boss").await;
+    sql(&boss, "GRANT pg_monitor TO oncall").await;
+    crate::harness::ripe(&oncall).await;
+    let why = || {
+        let report = stanch_as(&oncall, &["pg", "blockers", "--json"])
+            .expect_code(0)
+            .json();
+        report["roots"][0]["remedy"]["why"]
+            .as_str()
+            .expect("why")
+            .to_owned()
+    };
+    assert!(
+        why().contains(
+            "this login may not: as another, or after GRANT pg_signal_backend TO oncall;"
+        ),
+        "{}",
+        why()
+    );
+    sql(&boss, "GRANT pg_signal_backend TO oncall").await;
+    assert!(!why().contains("may not"), "{}", why());
 }

@@ -11,5 +11,6 @@ SELECT pg_catalog.clock_timestamp() AS taken_at,
        pg_catalog.current_setting('superuser_reserved_connections')::pg_catalog.int4 AS superuser_reserved,
        pg_catalog.current_setting('reserved_connections', true)::pg_catalog.int4 AS reserved,
        pg_catalog.current_setting('rds.rds_superuser_reserved_connections', true)::pg_catalog.int4 AS provider_reserved,
-       pg_catalog.pg_size_bytes(pg_catalog.current_setting('track_activity_query_size')) AS query_size,
+       -- a size that is no whole kB is shown as bytes (`5000B`), which pg_size_bytes() refuses before 16
+       pg_catalog.pg_size_bytes(pg_catalog.regexp_replace(pg_catalog.current_setting('track_activity_query_size'), '^([0-9]+)B$', '\1')) AS query_size,
        (extract(epoch FROM pg_catalog.current_setting('deadlock_timeout')::pg_catalog.interval) * 1000)::pg_catalog.int8 AS deadlock_timeout_ms

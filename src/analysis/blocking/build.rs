@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::graph::{Graph, Holder, Node, Queue, Wait};
 use crate::analysis::Lookup;
-use crate::model::{BackendType, Lock, LockMode, LockTag, Pid};
+use crate::model::{Lock, LockMode, LockTag, Pid, ServerRole};
 
 impl<'a> Graph<'a> {
     pub fn new(lookup: &Lookup<'a>) -> Self {
@@ -36,6 +36,7 @@ impl<'a> Graph<'a> {
                 node: build.session(pid),
                 mode: &lock.mode,
                 since: lock.waitstart,
+                order: lock.waitstart.or_else(|| lookup.session(pid)?.query_start),
                 queue,
                 position: 0,
                 unwanted: conflicts(&lock.mode),
@@ -59,13 +60,9 @@ impl<'a> Graph<'a> {
                 .map(|(node, modes)| (*node, *modes))
                 .collect();
             queue.holders.sort_unstable();
-            // Those who have only begun to wait have no start yet: they are last.
             queue.waits.sort_by_key(|wait| {
-                (
-                    waits[*wait].since.is_none(),
-                    waits[*wait].since,
-                    waits[*wait].node,
-                )
+                let wait = &waits[*wait];
+                (wait.order.is_none(), wait.order, wait.node)
             });
             for (position, wait) in queue.waits.iter().enumerate() {
                 waits[*wait].position = position;
@@ -89,11 +86,11 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// The server's list for one waiter, with prepared transactions put in for 0. An empty list of the startup
-    /// process is no answer: the function doesn't know about replay (12 to 18).
+    /// The server's list for one waiter, with prepared transactions put in for 0. An empty list on a standby is no
+    /// answer: the function doesn't know about replay (12 to 18).
     fn take_answer(&mut self, wait: usize, blockers: &[Pid], build: &mut Builder<'_, 'a>) {
         let node = self.waits[wait].node;
-        if blockers.is_empty() && build.is_startup(node) {
+        if blockers.is_empty() && build.lookup.snapshot.target.role == Some(ServerRole::Standby) {
             return;
         }
         let mut list: Vec<Node> = Vec::with_capacity(blockers.len());
@@ -196,13 +193,5 @@ impl Builder<'_, '_> {
                 self.node(Holder::Prepared(xid))
             }
         }
-    }
-
-    fn is_startup(&self, node: Node) -> bool {
-        let Holder::Session(pid) = self.nodes[node] else {
-            return false;
-        };
-        let session = self.lookup.session(pid);
-        session.is_some_and(|s| s.backend_type == Some(BackendType::Startup))
     }
 }

@@ -62,7 +62,7 @@ pub fn build(lookup: &Lookup<'_>) -> Blockers {
     let trees = found
         .iter()
         .take(MOST_TREES)
-        .map(|root| tree::grow(&graph, lookup, root))
+        .map(|root| tree::grow(&graph, lookup, root, &under))
         .collect();
     let (edges, edges_total) = edges(&graph, lookup);
     let longest = (0..graph.waits.len())
@@ -198,7 +198,9 @@ fn describe(
         total: root.reached.len(),
         only_behind,
     };
+    let momentary = longest.is_some_and(|wait| wait < remedy::MOMENT);
     let remedy = match root.kind {
+        RootKind::Prepared | RootKind::Session if momentary => remedy::momentary(longest),
         RootKind::Prepared => remedy::prepared(lookup, prepared),
         RootKind::Cycle => remedy::cycle(lookup, &pids(graph, &root.nodes)),
         RootKind::Startup => remedy::startup(),
@@ -241,6 +243,13 @@ fn describe(
         },
         blocked_total: root.reached.len(),
         freed,
+        members: if root.kind == RootKind::Cycle {
+            pids(graph, &root.nodes)
+        } else {
+            Vec::new()
+        },
+        shared_rows: pid
+            .is_some_and(|pid| remedy::may_share_rows(graph, lookup, pid, &root.direct)),
         longest_wait_ms: longest,
         remedy,
     }

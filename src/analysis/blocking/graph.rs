@@ -23,7 +23,10 @@ pub type Node = usize;
 pub struct Wait<'a> {
     pub node: Node,
     pub mode: &'a LockMode,
+    /// By `waitstart` (PostgreSQL 14+).
     pub since: Option<Timestamp>,
+    /// When it joined the queue: `since`, or where that isn't known when its statement began.
+    pub(super) order: Option<Timestamp>,
     pub(super) queue: usize,
     pub(super) position: usize,
     /// Modes that conflict with the one wanted, as bits by strength; and the one wanted.
@@ -121,8 +124,7 @@ impl<'a> Graph<'a> {
             });
         }
         let ahead = &self.waits[queue.waits[at - queue.holders.len()]];
-        // Without both starts the order isn't known (before PostgreSQL 14 there are none).
-        let known = ahead.since.is_some() && wait.since.is_some();
+        let known = comes_before(ahead, wait);
         (known && ahead.node != wait.node && wait.unwanted & ahead.bit != 0).then_some(Link {
             blocker: ahead.node,
             wait: index,
@@ -232,6 +234,20 @@ impl<'a> Graph<'a> {
 
     /// The derived edges of a queue, by counting who wants which mode from the front on.
     fn count_derived(&self, queue: &Queue<'_>) -> usize {
+        if queue
+            .waits
+            .iter()
+            .any(|wait| self.waits[*wait].since.is_none())
+        {
+            // Where the order is partly unknown there is nothing to count on.
+            let derived = queue
+                .waits
+                .iter()
+                .filter(|wait| self.waits[**wait].answer.is_none());
+            return derived
+                .map(|wait| self.blockers_of_wait(*wait).count())
+                .sum();
+        }
         let (mut ahead, mut edges) = ([0_usize; 8], 0);
         for wait in queue.waits.iter().map(|wait| &self.waits[*wait]) {
             if wait.answer.is_none() {
@@ -239,16 +255,15 @@ impl<'a> Graph<'a> {
                     |(node, modes): &&(Node, u8)| *node != wait.node && modes & wait.unwanted != 0;
                 let blocking = queue.holders.iter().filter(holds);
                 // One that holds the lock already and wants more of it is the same blocker, not a second.
-                let twice = |node: Node| wait.since.is_some() && self.is_ahead(node, wait);
-                edges += blocking.filter(|(node, _)| !twice(*node)).count();
-                if wait.since.is_some() {
-                    edges += (0..8)
-                        .filter(|bit| wait.unwanted & (1 << bit) != 0)
-                        .map(|bit| ahead[bit])
-                        .sum::<usize>();
-                }
+                edges += blocking
+                    .filter(|(node, _)| !self.is_ahead(*node, wait))
+                    .count();
+                edges += (0..8)
+                    .filter(|bit| wait.unwanted & (1 << bit) != 0)
+                    .map(|bit| ahead[bit])
+                    .sum::<usize>();
             }
-            if wait.since.is_some() && wait.bit != 0 {
+            if wait.bit != 0 {
                 ahead[wait.bit.trailing_zeros() as usize] += 1;
             }
         }
@@ -263,7 +278,7 @@ impl<'a> Graph<'a> {
             .any(|other| {
                 other.queue == wait.queue
                     && other.position < wait.position
-                    && other.since.is_some()
+                    && comes_before(other, wait)
                     && wait.unwanted & other.bit != 0
             })
     }
@@ -271,6 +286,15 @@ impl<'a> Graph<'a> {
     /// A fresh walk from blockers to those that wait for them.
     pub fn walk(&self) -> Walk<'_, 'a> {
         Walk::new(self)
+    }
+}
+
+/// Whether the first is known to stand ahead of the second. By the start of their statements alone two that began at
+/// once can't be told apart.
+fn comes_before(ahead: &Wait<'_>, behind: &Wait<'_>) -> bool {
+    match (ahead.order, behind.order) {
+        (Some(a), Some(b)) => a < b || ahead.since.is_some() && behind.since.is_some(),
+        _ => false,
     }
 }
 
@@ -331,7 +355,8 @@ impl Graph<'_> {
             .waits_of(blocker)
             .iter()
             .map(|w| &self.waits[*w])
-            .find(|w| w.queue == wait.queue)?;
+            .filter(|w| w.queue == wait.queue)
+            .min_by_key(|w| w.position)?;
         (ahead.position < wait.position)
             .then(|| self.link(index, queue.holders.len() + ahead.position))
             .flatten()

@@ -8,7 +8,7 @@ use super::graph::{Graph, Holder, Link, Node};
 use crate::analysis::coverage::grant;
 use crate::analysis::{Lookup, psql_command};
 use crate::model::{
-    BackendType, LockMode, LockTag, Pid, PreparedXact, Session, SessionState, Timestamp,
+    BackendType, LockMode, LockTag, Millis, Pid, PreparedXact, Session, SessionState, Timestamp,
 };
 use crate::sql;
 
@@ -39,6 +39,9 @@ pub struct Remedy {
     /// What it acts on: for a lock queue the DDL, not the root.
     pub pid: Option<Pid>,
     pub backend_start: Option<Timestamp>,
+    /// Of a lock queue: how many wait only behind it.
+    #[serde(skip)]
+    pub behind: Option<usize>,
 }
 
 /// How much hangs on a root.
@@ -48,6 +51,9 @@ pub struct Blocked<'r> {
     /// How many wait only behind each DDL: the same for every root, and dear to count.
     pub only_behind: &'r mut HashMap<Node, usize>,
 }
+
+/// Shorter waits are a busy row, not an incident: what holds it will be gone before anybody has read its name.
+pub(super) const MOMENT: Millis = Millis::from_secs(1);
 
 impl Remedy {
     fn wait(why: impl Into<String>) -> Self {
@@ -59,8 +65,32 @@ impl Remedy {
             lost: None,
             pid: None,
             backend_start: None,
+            behind: None,
         }
     }
+}
+
+/// Nothing has waited for long enough to act on.
+pub fn momentary(longest: Option<Millis>) -> Remedy {
+    let longest = longest.unwrap_or_default();
+    Remedy::wait(format!(
+        "momentary: the longest wait is {longest}; look again before acting"
+    ))
+}
+
+/// Shared row locks (FOR SHARE, foreign keys) of several transactions are one multixact, of which a waiter waits for one
+/// member at a time: `pg_locks` doesn't tell the others.
+pub fn may_share_rows(graph: &Graph<'_>, lookup: &Lookup<'_>, pid: Pid, direct: &[Link]) -> bool {
+    let row_wait = direct
+        .iter()
+        .any(|link| matches!(graph.tag(link.wait), LockTag::Transaction { .. }));
+    row_wait
+        && lookup
+            .snapshot
+            .locks
+            .rows()
+            .iter()
+            .any(|lock| lock.granted && lock.pid == Some(pid) && lock.mode == LockMode::RowShare)
 }
 
 /// A prepared transaction: signals do nothing to it; only its coordinator knows how it should end.
@@ -71,8 +101,13 @@ pub fn prepared(lookup: &Lookup<'_>, prepared: Option<&PreparedXact>) -> Remedy 
         );
     };
     let target = &lookup.snapshot.target;
-    let named = p.database.clone().or_else(|| lookup.database(p.datid));
-    let database = named.unwrap_or_else(|| target.database.clone());
+    let Some(database) = p.database.clone() else {
+        return Remedy::wait(format!(
+            "prepared transaction {} of a database whose name couldn't be read (oid {}): COMMIT or ROLLBACK PREPARED there, \
+             as its coordinator says",
+            p.gid, p.datid
+        ));
+    };
     let gid = sql::literal(&p.gid);
     Remedy {
         action: Action::ResolvePrepared,
@@ -93,8 +128,7 @@ pub fn prepared(lookup: &Lookup<'_>, prepared: Option<&PreparedXact>) -> Remedy 
         lost: Some(
             "rolled back: all its writes; committed: nothing, but its writes become visible".into(),
         ),
-        pid: None,
-        backend_start: None,
+        ..Remedy::wait("")
     }
 }
 
@@ -125,14 +159,12 @@ pub fn cycle(lookup: &Lookup<'_>, pids: &[Pid]) -> Remedy {
     let Some(session) = youngest.filter(|s| !s.hidden) else {
         return Remedy::wait(format!("the server aborts one of them within {within}"));
     };
-    Remedy {
-        why: format!(
-            "a deadlock: the server aborts one of them within {within}; if that is too long, cancel the youngest \
-             transaction, pid {}",
-            session.pid()
-        ),
-        ..signal(lookup, session, Action::Cancel)
-    }
+    let why = format!(
+        "a deadlock: the server aborts one of them within {within}; if that is too long, cancel the youngest transaction, \
+         pid {}",
+        session.pid()
+    );
+    signal(lookup, session, Action::Cancel, why)
 }
 
 /// A session at the root. Of a lock queue behind a DDL the DDL goes, which frees those who queue behind it.
@@ -142,7 +174,12 @@ pub fn session(
     pid: Option<Pid>,
     blocked: &mut Blocked<'_>,
 ) -> Remedy {
-    if let Some(remedy) = queued_ddl(graph, lookup, blocked) {
+    if lookup.snapshot.activity.get().is_none() {
+        return Remedy::wait("what the session does wasn't read, so no advice is safe");
+    }
+    if let Some(remedy) =
+        only_awaited(graph, lookup, blocked).or_else(|| queued_ddl(graph, lookup, blocked))
+    {
         return remedy;
     }
     let Some(session) = pid.and_then(|pid| lookup.session(pid)) else {
@@ -154,58 +191,113 @@ pub fn session(
         return Remedy {
             action: Action::Grant,
             command: Some(grant("pg_read_all_stats", &lookup.snapshot.target.user)),
-            why: "this login may not see what the session does, so no advice is safe".into(),
-            ..Remedy::wait("")
+            ..Remedy::wait("this login may not see what the session does, so no advice is safe")
         };
     }
-    match (&session.backend_type, &session.state) {
+    let mut remedy = match (&session.backend_type, &session.state) {
         (Some(BackendType::AutovacuumWorker), _) => autovacuum(lookup, session),
         (Some(BackendType::Client), Some(state)) => client(lookup, session, state),
         (None | Some(BackendType::Client), _) => Remedy::wait("its state isn't known"),
         (Some(kind), _) => Remedy::wait(format!("a {} is not to be signalled", kind.as_str())),
+    };
+    let waits_for =
+        |kind: fn(&LockTag) -> bool| blocked.direct.iter().all(|link| kind(graph.tag(link.wait)));
+    if waits_for(|tag| matches!(tag, LockTag::Advisory { .. })) && remedy.action != Action::Wait {
+        remedy.why = format!(
+            "an advisory lock is mostly meant so (one leader, one job at a time): ask the application first; {}",
+            remedy.why
+        );
+    }
+    if blocked
+        .direct
+        .iter()
+        .any(|link| is_startup(graph, lookup, link))
+    {
+        remedy.why.push_str(
+            "; or accept the lag: WAL replay waits for it, up to max_standby_streaming_delay",
+        );
+    }
+    remedy
+}
+
+fn is_startup(graph: &Graph<'_>, lookup: &Lookup<'_>, link: &Link) -> bool {
+    waiter(graph, lookup, link).is_some_and(|s| s.backend_type == Some(BackendType::Startup))
+}
+
+fn waiter<'a>(graph: &Graph<'_>, lookup: &Lookup<'a>, link: &Link) -> Option<&'a Session> {
+    match graph.nodes[graph.waits[link.wait].node] {
+        Holder::Session(pid) => lookup.session(pid),
+        Holder::Prepared(_) => None,
     }
 }
 
+/// Those who wait want no lock of this session, only its transaction's end (CREATE INDEX CONCURRENTLY): they hold up
+/// nobody by it.
+fn only_awaited(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &Blocked<'_>) -> Option<Remedy> {
+    let first = blocked.direct.first()?;
+    let only = blocked
+        .direct
+        .iter()
+        .all(|link| matches!(graph.tag(link.wait), LockTag::VirtualXid { .. }));
+    if !only || blocked.total > blocked.direct.len() {
+        return None;
+    }
+    let who = waiter(graph, lookup, first).map_or("?".into(), |s| s.pid().to_string());
+    Some(Remedy::wait(format!(
+        "nobody wants a lock of it: pid {who} (CREATE INDEX CONCURRENTLY or the like) waits for its transaction to end, and \
+         holds up nobody meanwhile; let it finish, or cancel the one that waits, which leaves an invalid index"
+    )))
+}
+
 fn autovacuum(lookup: &Lookup<'_>, session: &Session) -> Remedy {
-    let wraparound = session
+    if session
         .query
         .as_deref()
-        .is_some_and(|q| q.contains("to prevent wraparound"));
-    if wraparound {
+        .is_some_and(|q| q.contains("to prevent wraparound"))
+    {
         return Remedy::wait(
             "an autovacuum against wraparound doesn't give way and would start again at once: let it finish",
         );
     }
-    Remedy {
-        why: "autovacuum gives way by itself after deadlock_timeout; it starts again later".into(),
-        ..signal(lookup, session, Action::Cancel)
-    }
+    let why = "autovacuum gives way by itself after deadlock_timeout; it starts again later";
+    signal(lookup, session, Action::Cancel, why.into())
 }
 
 fn client(lookup: &Lookup<'_>, session: &Session, state: &SessionState) -> Remedy {
+    let replicating = session
+        .wait
+        .as_ref()
+        .is_some_and(|w| w.event.eq_ignore_ascii_case("SyncRep"));
     match state {
-        SessionState::Active if session.wait.as_ref().is_some_and(|w| w.event.eq_ignore_ascii_case("SyncRep")) => {
-            Remedy::wait(
-                "it has committed and waits for a synchronous standby; ending the wait leaves the commit unreplicated: \
-                 look at the standby",
-            )
+        SessionState::Active if replicating => Remedy::wait(
+            "it has committed and waits for a synchronous standby; ending the wait leaves the commit unreplicated: look at \
+             the standby",
+        ),
+        SessionState::Active | SessionState::FastpathFunctionCall => {
+            let why = "a running statement holds the lock: cancel it, the session stays";
+            signal(lookup, session, Action::Cancel, why.into())
         }
-        SessionState::Active | SessionState::FastpathFunctionCall => Remedy {
-            why: "a running statement holds the lock: cancel it, the session stays".into(),
-            ..signal(lookup, session, Action::Cancel)
-        },
-        SessionState::IdleInTransaction | SessionState::IdleInTransactionAborted => Remedy {
-            why: "idle in transaction: nothing runs, so a cancel does nothing; only ending the session frees the lock"
-                .into(),
-            ..signal(lookup, session, Action::Terminate)
-        },
-        SessionState::Idle => Remedy {
-            why: "idle and outside a transaction: it holds a session-level lock (advisory), which ends with the session"
-                .into(),
-            ..signal(lookup, session, Action::Terminate)
-        },
+        SessionState::IdleInTransaction | SessionState::IdleInTransactionAborted => {
+            let why = "idle in transaction: nothing runs, so a cancel does nothing; only ending the session frees the lock";
+            signal(lookup, session, Action::Terminate, why.into())
+        }
+        SessionState::Idle if holds_advisory(lookup, session) => {
+            let why = "idle and outside a transaction: it holds a session-level advisory lock, which ends with the session";
+            signal(lookup, session, Action::Terminate, why.into())
+        }
+        SessionState::Idle => {
+            Remedy::wait("it is idle and holds no lock of its session: it has moved on, look again")
+        }
         other => Remedy::wait(format!("state {}: look again", other.as_str())),
     }
+}
+
+fn holds_advisory(lookup: &Lookup<'_>, session: &Session) -> bool {
+    lookup.snapshot.locks.rows().iter().any(|lock| {
+        lock.granted
+            && lock.pid == Some(session.pid())
+            && matches!(lock.tag, LockTag::Advisory { .. })
+    })
 }
 
 /// The DDL to cancel, where most of those who wait do so only because it stands ahead of them in the queue.
@@ -217,6 +309,8 @@ fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &mut Blocked<'_>)
         !link.soft
             && matches!(tag, LockTag::Relation { .. })
             && wait.mode.strength() >= LockMode::ShareUpdateExclusive.strength()
+            // Replay and autovacuum stand in queues too.
+            && waiter(graph, lookup, link).is_some_and(|s| s.backend_type == Some(BackendType::Client))
             && seen.insert(tag)
     });
     let (ddl, behind) = candidates
@@ -233,13 +327,14 @@ fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &mut Blocked<'_>)
         return None;
     };
     let session = lookup.session(pid).filter(|s| !s.hidden)?;
+    let why = format!(
+        "a lock queue: {behind} of {} wait only because this statement (pid {pid}) stands ahead of them; cancel it and run \
+         it again later with a lock_timeout",
+        blocked.total
+    );
     Some(Remedy {
-        why: format!(
-            "a lock queue: {behind} of {} wait only because this statement (pid {pid}) stands ahead of them; cancel it \
-             and run it again later with a lock_timeout",
-            blocked.total
-        ),
-        ..signal(lookup, session, Action::Cancel)
+        behind: Some(behind),
+        ..signal(lookup, session, Action::Cancel, why)
     })
 }
 
@@ -274,7 +369,7 @@ fn only_behind(graph: &Graph<'_>, ddl: Node) -> usize {
 }
 
 /// The signal for exactly this session in exactly this transaction: whoever has taken its pid since is left alone.
-fn signal(lookup: &Lookup<'_>, session: &Session, action: Action) -> Remedy {
+fn signal(lookup: &Lookup<'_>, session: &Session, action: Action, why: String) -> Remedy {
     let function = if action == Action::Terminate {
         "pg_terminate_backend"
     } else {
@@ -301,18 +396,37 @@ fn signal(lookup: &Lookup<'_>, session: &Session, action: Action) -> Remedy {
     Remedy {
         action,
         command: Some(psql_command(&sql, target, &target.database)),
-        or_command: None,
-        why: String::new(),
         lost: Some(lost(session, action, lookup.snapshot.taken_at)),
         pid: Some(session.pid()),
         backend_start: session.id.backend_start,
+        ..Remedy::wait(match may_not(lookup, session) {
+            Some(instead) => format!("{why}; {instead}"),
+            None => why,
+        })
+    }
+}
+
+/// Why this login may not signal that session, and who may.
+fn may_not(lookup: &Lookup<'_>, session: &Session) -> Option<String> {
+    let login = lookup.snapshot.login.get()?;
+    if login.superuser {
+        None
+    } else if session.superuser == Some(true) {
+        Some("it is a superuser's session: only a superuser may".into())
+    } else if login.signal_backend || session.user.as_ref() == Some(&login.user) {
+        None
+    } else {
+        Some(format!(
+            "this login may not: as another, or after {}",
+            grant("pg_signal_backend", &login.user)
+        ))
     }
 }
 
 fn lost(session: &Session, action: Action, now: Timestamp) -> String {
     let what = match (session.xact_age(now), session.backend_xid) {
         (Some(age), Some(xid)) => {
-            format!("its transaction of {age}, which has written (xid {xid}): rolled back")
+            format!("its transaction of {age}, which may have written (xid {xid}): rolled back")
         }
         (Some(age), None) => format!("its transaction of {age}, which has written nothing"),
         (None, _) => "no transaction is open".into(),

@@ -70,6 +70,10 @@ pub struct Root {
     pub blocked_total: usize,
     /// Of `blocked_total`, those under no other root: what ending this one frees.
     pub freed: usize,
+    /// The sessions of a cycle; empty for any other root.
+    pub members: Vec<Pid>,
+    /// It holds rows in a mode that others may hold at the same time, of whom the server names only one at a time.
+    pub shared_rows: bool,
     pub longest_wait_ms: Option<Millis>,
     pub remedy: Remedy,
 }

@@ -5,7 +5,7 @@ use super::graph::{Graph, Holder, Link, Node};
 use super::report::RootKind;
 use super::walk::Walk;
 use crate::analysis::Lookup;
-use crate::model::{Millis, Pid, SessionState};
+use crate::model::{BackendType, Millis, Pid, SessionState};
 
 /// What a screen takes.
 const MOST_CHILDREN: usize = 4;
@@ -38,6 +38,9 @@ pub struct TreeWaiter {
     pub user: Option<String>,
     pub application_name: Option<String>,
     pub state: Option<SessionState>,
+    pub backend_type: Option<BackendType>,
+    /// How many roots it waits under: ending one of several doesn't free it.
+    pub roots: usize,
     pub soft: bool,
     /// `ShareLock on transaction 742`
     pub wanted: String,
@@ -47,7 +50,7 @@ pub struct TreeWaiter {
 }
 
 /// The root's waiters, nearest first, cut in depth, in breadth and in length; what is cut is counted.
-pub(super) fn grow(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found) -> Tree {
+pub(super) fn grow(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found, under: &[usize]) -> Tree {
     let mut walk = graph.walk();
     let mut lines = Vec::new();
     let mut grow = Grow {
@@ -55,28 +58,25 @@ pub(super) fn grow(graph: &Graph<'_>, lookup: &Lookup<'_>, root: &Found) -> Tree
         lookup,
         walk: &mut walk,
         lines: &mut lines,
+        under,
     };
     if root.kind == RootKind::Cycle {
         for node in &root.nodes {
             grow.walk.reached[*node] = true;
         }
-        for node in root.nodes.iter().take(MOST_CHILDREN) {
-            let Some(link) = graph
+        let (shown, cut) = root.nodes.split_at(root.nodes.len().min(MOST_CHILDREN));
+        let in_circle = |node: &Node| {
+            graph
                 .blockers_of(*node)
                 .find(|link| root.nodes.contains(&link.blocker))
-            else {
-                continue;
-            };
+        };
+        for link in shown.iter().filter_map(in_circle) {
             grow.waiter(&link, 0);
-            grow.children(*node, 1);
+            grow.children(graph.waits[link.wait].node, 1);
         }
-        if root.nodes.len() > MOST_CHILDREN {
-            let count = root.nodes.len() - MOST_CHILDREN;
-            grow.lines.push(TreeLine::More {
-                depth: 0,
-                count,
-                longest_wait_ms: None,
-            });
+        let cut: Vec<Link> = cut.iter().filter_map(in_circle).collect();
+        if !cut.is_empty() {
+            grow.more(&cut, 0);
         }
     } else {
         grow.children(root.nodes[0], 0);
@@ -89,6 +89,7 @@ struct Grow<'g, 'a> {
     lookup: &'g Lookup<'a>,
     walk: &'g mut Walk<'g, 'a>,
     lines: &'g mut Vec<TreeLine>,
+    under: &'g [usize],
 }
 
 impl Grow<'_, '_> {
@@ -100,7 +101,7 @@ impl Grow<'_, '_> {
             0
         };
         // One line more says as much as the line that would count it.
-        let shown = if links.len() == room + 1 {
+        let shown = if links.len() == room + 1 && room > 0 {
             links.len()
         } else {
             links.len().min(room)
@@ -157,6 +158,8 @@ impl Grow<'_, '_> {
             user: session.and_then(|s| s.user.clone()),
             application_name: session.and_then(|s| s.application_name.clone()),
             state: session.and_then(|s| s.state.clone()),
+            backend_type: session.and_then(|s| s.backend_type.clone()),
+            roots: self.under[wait.node],
             soft: link.soft,
             wanted: self.lookup.wanted(wait.mode, self.graph.tag(link.wait)),
             wait_ms: self

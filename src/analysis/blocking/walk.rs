@@ -56,7 +56,8 @@ impl<'g, 'a> Walk<'g, 'a> {
             .waits_of(node)
             .iter()
             .map(|w| &self.graph.waits[*w])
-            .find(|w| w.queue == queue);
+            .filter(|w| w.queue == queue)
+            .min_by_key(|w| w.position);
         let Some((position, mode)) = own.and_then(|w| Some((w.position, w.mode.strength()?)))
         else {
             return 0..0;

@@ -66,8 +66,8 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
         findings: Vec::new(),
         unknown: Vec::new(),
     };
-    locks::judge(&mut judge);
     sessions::judge(&mut judge);
+    locks::judge(&mut judge);
     slots::judge(&mut judge);
     settings::judge(&mut judge);
     let hidden = connections::clients(snapshot).filter(|s| s.hidden).count();

@@ -1,8 +1,10 @@
 //! Lock findings: what is at the root decides which one it is.
 
 use super::judge::{Judge, count};
-use crate::analysis::blocking::{Action, Root, RootKind};
-use crate::model::{FindingId, Millis, Severity};
+use std::collections::BTreeMap;
+
+use crate::analysis::blocking::{Root, RootKind};
+use crate::model::{BackendType, FindingId, Millis, Pid, Severity};
 
 /// Ten sessions that wait for a tenth of a second are a busy row, not a pile-up.
 const MOMENT: Millis = Millis::from_secs(1);
@@ -11,47 +13,59 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
     if judge.blockers.blocked == 0 {
         return;
     }
-    let prepared: Vec<Root> = of_kind(judge, RootKind::Prepared);
-    if !prepared.is_empty() {
-        let blocked: usize = prepared.iter().map(|r| r.blocked_total).sum();
-        let title = format!(
-            "{} behind a prepared transaction",
-            count(blocked, "blocked session")
-        );
-        let evidence = prepared
-            .iter()
-            .map(|r| {
-                let age = r
-                    .xact_age_ms
-                    .map_or("unknown age".into(), |age| format!("prepared {age} ago"));
-                let database = r.database.as_deref().unwrap_or("?");
-                format!(
-                    "gid {} in {database}, {age}, blocks {}",
-                    r.gid.as_deref().unwrap_or("?"),
-                    r.blocked_total
-                )
-            })
-            .collect();
-        judge.find(
-            FindingId::LockPreparedRoot,
-            Severity::Critical,
-            title,
-            evidence,
-            &["pg blockers"],
-        );
-    }
+    prepared(judge);
     cycles(judge);
     chain(judge);
 }
 
-fn of_kind(judge: &Judge<'_>, kind: RootKind) -> Vec<Root> {
-    judge
+/// A prepared transaction that others have waited for longer than for the moment until its coordinator ends it.
+fn prepared(judge: &mut Judge<'_>) {
+    let least = lock_wait(judge);
+    let prepared: Vec<&Root> = judge
         .blockers
         .roots
         .iter()
-        .filter(|r| r.kind == kind)
-        .cloned()
-        .collect()
+        .filter(|r| {
+            r.kind == RootKind::Prepared && r.longest_wait_ms.is_none_or(|wait| wait >= least)
+        })
+        .collect();
+    if prepared.is_empty() {
+        return;
+    }
+    // One that waits under two of them is counted once: those freed by each, or else the most under one.
+    let freed: usize = prepared.iter().map(|r| r.freed).sum();
+    let most = prepared.iter().map(|r| r.blocked_total).max().unwrap_or(0);
+    let title = format!(
+        "{} behind a prepared transaction",
+        count(freed.max(most), "blocked session")
+    );
+    let lines = prepared.iter().map(|r| {
+        let age = r
+            .xact_age_ms
+            .map_or("unknown age".into(), |age| format!("prepared {age} ago"));
+        let database = r.database.as_deref().unwrap_or("?");
+        let gid = r.gid.as_deref().unwrap_or("?");
+        format!("gid {gid} in {database}, {age}, blocks {}", r.blocked_total)
+    });
+    let evidence = first_few(lines.collect(), "prepared transaction");
+    judge.find(
+        FindingId::LockPreparedRoot,
+        Severity::Critical,
+        title,
+        evidence,
+        &["pg blockers"],
+    );
+}
+
+/// What a finding shows of a list, and how many more there are.
+fn first_few(mut lines: Vec<String>, noun: &str) -> Vec<String> {
+    const MOST: usize = 3;
+    let more = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    if more > 0 {
+        lines.push(format!("and {}", count(more, &format!("more {noun}"))));
+    }
+    lines
 }
 
 fn cycles(judge: &mut Judge<'_>) {
@@ -105,32 +119,15 @@ fn chain(judge: &mut Judge<'_>) {
     if !critical && longest.is_some_and(|wait| wait < lock_wait(judge)) {
         return;
     }
-    let severity = if critical {
-        Severity::Critical
-    } else {
-        Severity::Warning
+    let severity = match (critical, mildest(judge)) {
+        (true, None) => Severity::Critical,
+        (_, Some(most)) => most,
+        (false, None) => Severity::Warning,
     };
     let waits = longest.map_or(String::new(), |wait| format!(", the longest for {wait}"));
-    let roots = judge.blockers.roots.clone();
-    let evidence = roots.iter().take(3).map(root_line).collect();
     let title = format!("{} for a lock{waits}", count_wait(blocked));
-    let queue: Vec<&Root> = roots.iter().filter(|r| is_lock_queue(r)).collect();
-    let has_queue = !queue.is_empty();
-    if has_queue {
-        let total: usize = queue.iter().map(|r| r.blocked_total).sum();
-        let title = format!(
-            "{} behind a DDL that waits itself",
-            count(total.saturating_sub(queue.len()), "session")
-        );
-        let evidence = queue.iter().map(|r| r.remedy.why.clone()).collect();
-        judge.find(
-            FindingId::LockQueueBehindDdl,
-            severity,
-            title,
-            evidence,
-            &["pg blockers", "pg locks --waiting"],
-        );
-    }
+    let evidence = first_few(judge.blockers.roots.iter().map(root_line).collect(), "root");
+    queue(judge, severity);
     judge.find(
         FindingId::LockChain,
         severity,
@@ -138,15 +135,74 @@ fn chain(judge: &mut Judge<'_>) {
         evidence,
         &["pg blockers"],
     );
-    let causes = [
+    let mut causes = vec![
         FindingId::LockPreparedRoot,
         FindingId::LockCycle,
         FindingId::LockQueueBehindDdl,
     ];
-    let causes: Vec<FindingId> = causes.into_iter().filter(|id| judge.has(*id)).collect();
+    let replicating = |r: &Root| {
+        r.wait_event
+            .as_deref()
+            .is_some_and(|e| e.eq_ignore_ascii_case("SyncRep"))
+    };
+    if judge.blockers.roots.iter().any(replicating) {
+        causes.insert(0, FindingId::WaitDominant);
+    }
+    causes.retain(|id| judge.has(*id));
     if let Some(finding) = judge.findings.last_mut() {
         finding.caused_by = causes;
     }
+}
+
+/// Waits that are by design: for another transaction's end (CREATE INDEX CONCURRENTLY blocks nobody), or for an advisory
+/// lock (one leader, one job at a time). `None`: some are not.
+fn mildest(judge: &Judge<'_>) -> Option<Severity> {
+    let all = |locktype: &str| {
+        judge.blockers.edges.iter().all(|e| {
+            e.lock
+                .as_ref()
+                .is_some_and(|lock| lock.locktype == locktype)
+        })
+    };
+    if all("virtualxid") {
+        Some(Severity::Info)
+    } else if all("advisory") {
+        Some(Severity::Warning)
+    } else {
+        None
+    }
+}
+
+/// The DDLs behind which others queue, each once, however many roots it waits under.
+fn queue(judge: &mut Judge<'_>, severity: Severity) {
+    let mut ddls: BTreeMap<Pid, (usize, String)> = BTreeMap::new();
+    for root in judge
+        .blockers
+        .roots
+        .iter()
+        .filter(|r| r.kind == RootKind::Session)
+    {
+        if let (Some(pid), Some(behind)) = (root.remedy.pid, root.remedy.behind) {
+            ddls.entry(pid)
+                .or_insert_with(|| (behind, root.remedy.why.clone()));
+        }
+    }
+    if ddls.is_empty() {
+        return;
+    }
+    let behind: usize = ddls.values().map(|(behind, _)| behind).sum();
+    let title = format!(
+        "{} behind a DDL that waits itself",
+        count(behind, "session")
+    );
+    let evidence = first_few(ddls.into_values().map(|(_, why)| why).collect(), "DDL");
+    judge.find(
+        FindingId::LockQueueBehindDdl,
+        severity,
+        title,
+        evidence,
+        &["pg blockers", "pg locks --waiting"],
+    );
 }
 
 fn count_wait(blocked: usize) -> String {
@@ -157,20 +213,25 @@ fn count_wait(blocked: usize) -> String {
     }
 }
 
-/// Its remedy is to cancel another session than the root.
-fn is_lock_queue(root: &Root) -> bool {
-    root.kind == RootKind::Session
-        && root.remedy.action == Action::Cancel
-        && root.remedy.pid.is_some()
-        && root.remedy.pid != root.pid
-}
-
 fn root_line(root: &Root) -> String {
     let who = match (root.kind, &root.gid, root.pid) {
         (RootKind::Prepared, Some(gid), _) => format!("prepared transaction {gid}"),
         (RootKind::Cycle, ..) => "a deadlock".into(),
         (_, _, Some(pid)) => {
-            let state = root.state.as_ref().map_or("state hidden", |s| s.as_str());
+            let unseen = if root.hidden {
+                "state hidden"
+            } else {
+                "not seen"
+            };
+            let kind = root
+                .backend_type
+                .as_ref()
+                .filter(|kind| **kind != BackendType::Client);
+            let state = match (kind, &root.state) {
+                (Some(kind), _) => kind.as_str(),
+                (None, Some(state)) => state.as_str(),
+                (None, None) => unseen,
+            };
             let application = root
                 .application_name
                 .as_deref()

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use super::judge::{Judge, count};
 use crate::analysis::{connections, horizon};
-use crate::model::{FindingId, Millis, Session, Severity, Snapshot};
+use crate::model::{FindingId, Millis, PreparedXact, Session, SessionState, Severity, Snapshot};
 use crate::sql;
 
 /// Wait events of these types are worth a word of their own; locks have findings, timeouts are sleeps.
 const WAIT_CLASSES: [&str; 5] = ["IO", "LWLock", "IPC", "Client", "BufferPin"];
 const WAIT_LEAST: usize = 5;
+const CLIENT_LEAST: Millis = Millis::from_secs(1);
+/// A synchronous standby that answers does so in milliseconds.
+const SYNCREP_LEAST: Millis = Millis::from_secs(10);
 const STORM_CRITICAL: usize = 50;
 /// Applications whose transactions are long by nature.
 const LONG_BY_NATURE: [&str; 3] = ["pg_dump", "pg_dumpall", "pg_basebackup"];
@@ -36,12 +39,17 @@ fn idle_in_transaction(judge: &mut Judge<'_>) {
         *last.entry(sql::fingerprint(query)).or_default() += 1;
     }
     let mut evidence = Vec::new();
+    let aborted = idle
+        .iter()
+        .any(|s| s.state == Some(SessionState::IdleInTransactionAborted));
     if let Some(oldest) = idle.iter().max_by_key(|s| s.state_age(now)) {
+        let age = oldest
+            .xact_age(now)
+            .map_or("of unknown age".into(), |age| format!("of {age}"));
         evidence.push(format!(
-            "the longest: pid {}, idle for {}, transaction of {}",
+            "the longest: pid {}, idle for {}, transaction {age}",
             oldest.pid(),
-            oldest.state_age(now).unwrap_or_default(),
-            oldest.xact_age(now).unwrap_or_default()
+            oldest.state_age(now).unwrap_or_default()
         ));
     }
     if let Some((statement, times)) = last.into_iter().max_by_key(|(_, times)| *times) {
@@ -59,8 +67,17 @@ fn idle_in_transaction(judge: &mut Judge<'_>) {
         Severity::Warning,
         title,
         evidence,
-        &["pg transactions", "pg activity --state idle-in-transaction"],
+        &["pg transactions", idle_filter(aborted)],
     );
+}
+
+/// The look at them: aborted ones are a state of their own.
+pub(super) fn idle_filter(aborted: bool) -> &'static str {
+    if aborted {
+        "pg activity --state idle-in-transaction --state idle-in-transaction-aborted"
+    } else {
+        "pg activity --state idle-in-transaction"
+    }
 }
 
 fn long_transactions(judge: &mut Judge<'_>) {
@@ -72,12 +89,18 @@ fn long_transactions(judge: &mut Judge<'_>) {
         .filter(|s| !(is_long_by_nature(s) || idle_are_told && s.is_idle_in_transaction()))
         .filter(|s| own_age(s, snapshot, &waiting).is_some_and(|age| age >= least))
         .collect();
-    if long.is_empty() {
+    let now = snapshot.taken_at;
+    let prepared: Vec<&PreparedXact> = snapshot
+        .prepared
+        .rows()
+        .iter()
+        .filter(|p| p.prepared.age_at(now) >= least)
+        .collect();
+    if long.is_empty() && prepared.is_empty() {
         return;
     }
     long.sort_by_key(|s| s.xact_start);
-    let now = snapshot.taken_at;
-    let evidence = long
+    let mut evidence: Vec<String> = long
         .iter()
         .take(3)
         .map(|s| {
@@ -99,7 +122,17 @@ fn long_transactions(judge: &mut Judge<'_>) {
             )
         })
         .collect();
-    let title = format!("{} older than {least}", count(long.len(), "transaction"));
+    evidence.extend(prepared.iter().take(3).map(|p| {
+        format!(
+            "prepared transaction {}: {}, holds its locks and the xmin horizon",
+            p.gid,
+            p.prepared.age_at(now)
+        )
+    }));
+    let title = format!(
+        "{} older than {least}",
+        count(long.len() + prepared.len(), "transaction")
+    );
     judge.find(
         FindingId::TxLong,
         Severity::Warning,
@@ -142,6 +175,13 @@ fn storm(judge: &mut Judge<'_>) {
     for session in
         connections::clients(judge.snapshot).filter(|s| s.is_active() && !s.waits_on_lock())
     {
+        // A short statement that many run all the time is what a database is for.
+        if session
+            .query_age(judge.snapshot.taken_at)
+            .is_none_or(|age| age < judge.thresholds.storm_age)
+        {
+            continue;
+        }
         let Some(query) = session.query.as_deref() else {
             continue;
         };
@@ -149,7 +189,7 @@ fn storm(judge: &mut Judge<'_>) {
         // Every pool runs these all the time.
         if !matches!(
             fingerprint.as_str(),
-            "" | "begin" | "commit" | "rollback" | "select ?"
+            "" | "begin" | "commit" | "end" | "rollback"
         ) {
             statements.entry(fingerprint).or_default().push(session);
         }
@@ -196,25 +236,49 @@ fn storm(judge: &mut Judge<'_>) {
 }
 
 fn dominant_wait(judge: &mut Judge<'_>) {
+    let now = judge.snapshot.taken_at;
     let active: Vec<&Session> = connections::clients(judge.snapshot)
         .filter(|s| s.is_active())
         .collect();
-    let mut events: BTreeMap<String, usize> = BTreeMap::new();
-    for wait in active.iter().filter_map(|s| s.wait.as_ref()) {
-        if WAIT_CLASSES.contains(&wait.class.as_str()) {
-            *events
-                .entry(format!("{}/{}", wait.class, wait.event))
-                .or_default() += 1;
+    let mut events: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for session in &active {
+        let Some(wait) = &session.wait else { continue };
+        // Between two messages every client is waited for; only one that takes its time is worth a word.
+        let passing =
+            wait.class == "Client" && session.state_age(now).is_none_or(|age| age < CLIENT_LEAST);
+        if WAIT_CLASSES.contains(&wait.class.as_str()) && !passing {
+            *events.entry((&wait.class, &wait.event)).or_default() += 1;
         }
     }
-    let Some((event, sessions)) = events.into_iter().max_by_key(|(_, sessions)| *sessions) else {
+    let next = ["pg activity --state active"];
+    let stuck = active
+        .iter()
+        .filter(|s| is_syncrep(s) && s.state_age(now).is_some_and(|age| age >= SYNCREP_LEAST));
+    let stuck = stuck.count();
+    if stuck > 0 {
+        let title = format!("{} for a synchronous standby (IPC/SyncRep)", waits(stuck));
+        let evidence = vec![
+            "they have committed here and hold their locks until the standby confirms: look at it"
+                .into(),
+        ];
+        judge.find(
+            FindingId::WaitDominant,
+            Severity::Critical,
+            title,
+            evidence,
+            &next,
+        );
+        return;
+    }
+    let Some(((class, event), sessions)) = events.into_iter().max_by_key(|(_, sessions)| *sessions)
+    else {
         return;
     };
     if sessions < WAIT_LEAST || sessions * 2 <= active.len() {
         return;
     }
     let title = format!(
-        "{sessions} of {} active sessions wait for {event}",
+        "{sessions} of {} active sessions wait for {class}/{event}",
         active.len()
     );
     judge.find(
@@ -222,8 +286,23 @@ fn dominant_wait(judge: &mut Judge<'_>) {
         Severity::Warning,
         title,
         Vec::new(),
-        &["pg activity --state active"],
+        &next,
     );
+}
+
+fn is_syncrep(session: &Session) -> bool {
+    session
+        .wait
+        .as_ref()
+        .is_some_and(|wait| wait.event.eq_ignore_ascii_case("SyncRep"))
+}
+
+fn waits(sessions: usize) -> String {
+    if sessions == 1 {
+        "1 session waits".into()
+    } else {
+        format!("{sessions} sessions wait")
+    }
 }
 
 fn held_horizon(judge: &mut Judge<'_>) {

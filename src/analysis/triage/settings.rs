@@ -20,14 +20,7 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
         else {
             continue;
         };
-        let title = format!(
-            "{name} is {}",
-            if setting.value == "0" {
-                "off"
-            } else {
-                &setting.value
-            }
-        );
+        let title = format!("{name} is {}", setting.words());
         judge.find(
             id,
             Severity::Info,

@@ -2,7 +2,7 @@
 
 use super::judge::{Judge, count};
 use crate::analysis::connections::{self, Capacity, UsedIs};
-use crate::model::{FindingId, Millis, Percent, Session, Severity, SlotLimit};
+use crate::model::{FindingId, Millis, Percent, Session, SessionState, Severity, SlotLimit};
 
 /// Churn isn't judged before the server has been up for this long: then every session is new.
 const CHURN_UPTIME: Millis = Millis::from_secs(300);
@@ -22,16 +22,13 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
     own_limits(judge);
 }
 
-/// A role or a database whose own limit is used up: its clients are refused while the server has slots.
+/// A role or a database whose own limit is used up: the next of its clients is refused while the server has slots. A pool
+/// may be meant to be just as large, so by itself it is a warning.
 fn own_limits(judge: &mut Judge<'_>) {
-    let full: Vec<connections::Limit> = connections::report(judge.snapshot)
-        .data
-        .limits
-        .into_iter()
-        .filter(|l| l.free == 0 && l.limit > 0)
-        .collect();
+    let full = connections::limits(judge.snapshot);
     let lines: Vec<String> = full
         .iter()
+        .filter(|l| l.free == 0 && l.limit > 0)
         .map(|l| {
             format!(
                 "{} {} has used its connection limit: {} of {}",
@@ -45,17 +42,14 @@ fn own_limits(judge: &mut Judge<'_>) {
     let Some(first) = lines.first().cloned() else {
         return;
     };
-    if let Some(finding) = judge
-        .findings
-        .iter_mut()
-        .find(|f| f.id == FindingId::ConnExhausted)
-    {
+    let slots = [FindingId::ConnExhausted, FindingId::ConnNearLimit];
+    if let Some(finding) = judge.findings.iter_mut().find(|f| slots.contains(&f.id)) {
         finding.evidence.extend(lines);
     } else {
         let evidence = lines.into_iter().skip(1).collect();
         judge.find(
-            FindingId::ConnExhausted,
-            Severity::Critical,
+            FindingId::ConnNearLimit,
+            Severity::Warning,
             first,
             evidence,
             &["pg connections"],
@@ -240,6 +234,9 @@ fn leak(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
     if leaked.is_empty() || leaked.len() * 2 < capacity.used as usize {
         return;
     }
+    let aborted = leaked
+        .iter()
+        .any(|s| s.state == Some(SessionState::IdleInTransactionAborted));
     let title = format!(
         "{} idle in transaction hold {} of {} taken slots",
         count(leaked.len(), "session"),
@@ -260,7 +257,7 @@ fn leak(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
         severity,
         title,
         evidence,
-        &["pg transactions", "pg activity --state idle-in-transaction"],
+        &["pg transactions", super::sessions::idle_filter(aborted)],
     );
 }
 
@@ -270,7 +267,7 @@ fn oversized(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
     let share = Percent::of(pools.len() as u64, capacity.max_connections.into());
     let idle = pools
         .iter()
-        .filter(|s| s.state == Some(crate::model::SessionState::Idle))
+        .filter(|s| s.state == Some(SessionState::Idle))
         .count();
     let large = share.is_some_and(|share| share > judge.thresholds.pools);
     if !large || idle * 2 < pools.len() {
@@ -294,14 +291,23 @@ fn oversized(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
     );
 }
 
+/// Sessions that open all the time. One look can tell it from a pool that has just started only by the times of opening:
+/// a start is over at once, churn is spread over the whole minute.
 fn churn(judge: &mut Judge<'_>) {
     let now = judge.snapshot.taken_at;
     let all = clients(judge);
-    let recent = |s: &&&Session| {
-        s.id.backend_start
-            .is_some_and(|at| at.age_at(now) < Millis::from_secs(60))
-    };
-    let opened = all.iter().filter(recent).count();
+    let mut by_third = [0_usize; 3];
+    for age in all
+        .iter()
+        .filter_map(|s| s.id.backend_start)
+        .map(|at| at.age_at(now))
+    {
+        if age < Millis::from_secs(60) {
+            by_third[usize::try_from(age.0 / 20_000).unwrap_or(0)] += 1;
+        }
+    }
+    let opened: usize = by_third.iter().sum();
+    let spread = by_third.iter().all(|third| third * 6 >= opened);
     if opened < CHURN_LEAST || opened * 2 < all.len() {
         return;
     }
@@ -313,19 +319,30 @@ fn churn(judge: &mut Judge<'_>) {
         .and_then(|s| s.started_at)
         .map(|at| at.age_at(now));
     match uptime {
-        Some(uptime) if uptime >= CHURN_UPTIME => {
-            let title = format!("{opened} of {total} sessions were opened in the last minute");
+        Some(uptime) if uptime >= CHURN_UPTIME && spread => {
+            let title = format!(
+                "{opened} of {total} sessions were opened in the last minute, and all through it"
+            );
+            let evidence = vec!["a rolling deployment looks the same while it lasts".into()];
             judge.find(
                 FindingId::ConnChurn,
                 Severity::Warning,
                 title,
-                Vec::new(),
+                evidence,
                 &["pg connections"],
             );
         }
-        Some(uptime) => judge.unknown.push(format!(
-            "conn.churn: the server has been up for only {uptime}, so every session is new"
-        )),
+        Some(uptime) if uptime >= CHURN_UPTIME => {
+            judge.unknown.push(
+                "conn.churn: most sessions are new, all opened at once, as when a pool starts"
+                    .into(),
+            );
+        }
+        Some(uptime) => {
+            judge.unknown.push(format!(
+                "conn.churn: the server has been up for only {uptime}, so every session is new"
+            ));
+        }
         None => judge
             .unknown
             .push("conn.churn: the server's start isn't known".into()),

@@ -11,7 +11,7 @@ use crate::cli::fault::Fault;
 use crate::drill::{self, DrillError, Incident, Scene, Server, ServerOptions};
 use crate::model::{ExitCode, Thresholds};
 use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
-use crate::view;
+use crate::view::{self, Format};
 
 /// Some incidents are one only after a while: a transaction is long after 30 s.
 const RIPE: Duration = Duration::from_secs(60);
@@ -54,8 +54,22 @@ fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
         .iter()
         .map(|i| (i.name(), i.summary()))
         .collect();
-    let text = view::drill_list(&all, ctx.console.style);
-    ctx.console.result(&text)?;
+    match ctx.console.format {
+        Format::Table => {
+            let text = view::drill_list(&all, ctx.console.style);
+            ctx.console.result(&text)?;
+        }
+        Format::Json => {
+            let drills: Vec<_> = all
+                .iter()
+                .map(|(name, what)| serde_json::json!({ "name": name, "what": what }))
+                .collect();
+            view::show_json(
+                ctx.console,
+                &serde_json::json!({ "schema": "stanch.drills/1", "drills": drills }),
+            )?;
+        }
+    }
     Ok(ExitCode::Ok)
 }
 
@@ -93,8 +107,8 @@ async fn hold(
         Scene::database()
     );
     if !args.once {
-        ctx.console.note(&format!(
-            "connect with: {}\n          or: {place}",
+        ctx.console.warn(&format!(
+            "connect with: \"{}\"\n          or: {place}",
             server.url(server.superuser(), Scene::database())
         ));
     }

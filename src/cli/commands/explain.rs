@@ -10,21 +10,24 @@ pub fn run(ctx: &mut Context<'_>, id: Option<&str>) -> Result<ExitCode, Fault> {
     let style = ctx.console.style;
     let Some(name) = id else {
         let all: Vec<Entry> = FindingId::ALL.iter().map(|id| entry(*id)).collect();
-        match ctx.console.format {
-            Format::Table => ctx.console.result(&explain::list(&all, style))?,
-            Format::Json => view::show_json(
-                ctx.console,
-                &serde_json::json!({ "schema": "stanch.findings/1", "findings": all }),
-            )?,
-        }
-        return Ok(ExitCode::Ok);
+        return list(ctx, &all);
     };
-    let Some(id) = FindingId::parse(name) else {
-        let known: Vec<&str> = FindingId::ALL.iter().map(|id| id.name()).collect();
-        return Err(Fault::Usage(format!(
-            "no finding {name:?}; there are: {}",
-            known.join(", ")
-        )));
+    let wanted = name.to_lowercase();
+    let Some(id) = FindingId::parse(&wanted) else {
+        // A beginning (`conn`) lists what begins so.
+        let some: Vec<Entry> = FindingId::ALL
+            .iter()
+            .filter(|id| id.name().starts_with(&wanted))
+            .map(|id| entry(*id))
+            .collect();
+        if some.is_empty() {
+            let known: Vec<&str> = FindingId::ALL.iter().map(|id| id.name()).collect();
+            return Err(Fault::Usage(format!(
+                "no finding {name:?}; there are: {}",
+                known.join(", ")
+            )));
+        }
+        return list(ctx, &some);
     };
     match ctx.console.format {
         Format::Table => ctx.console.result(&explain::page(&entry(id), style))?,
@@ -35,6 +38,21 @@ pub fn run(ctx: &mut Context<'_>, id: Option<&str>) -> Result<ExitCode, Fault> {
                 entry: entry(id),
             },
         )?,
+    }
+    Ok(ExitCode::Ok)
+}
+
+fn list(ctx: &mut Context<'_>, entries: &[Entry]) -> Result<ExitCode, Fault> {
+    match ctx.console.format {
+        Format::Table => {
+            let text = explain::list(entries, ctx.console.style);
+            ctx.console.result(&text)?;
+        }
+        Format::Json => {
+            let findings =
+                serde_json::json!({ "schema": "stanch.findings/1", "findings": entries });
+            view::show_json(ctx.console, &findings)?;
+        }
     }
     Ok(ExitCode::Ok)
 }

@@ -40,7 +40,7 @@ pub async fn attempt(
         place: Place::of(spec),
         refusals: Vec::new(),
     };
-    match timeout(connect_timeout, open(spec, &stage)).await {
+    match timeout(connect_timeout, open(spec, &stage, connect_timeout)).await {
         Ok(Ok(connected)) => Ok(connected),
         Ok(Err((fault, detail))) => Err(failed(fault, detail)),
         Err(_) => {
@@ -62,7 +62,11 @@ pub async fn attempt(
 
 type Failure = (ConnectFault, String);
 
-async fn open(spec: &ConnSpec, stage: &Cell<Stage>) -> Result<Connected, Failure> {
+async fn open(
+    spec: &ConnSpec,
+    stage: &Cell<Stage>,
+    connect_timeout: Duration,
+) -> Result<Connected, Failure> {
     let mut config = Config::new();
     // No application_name and no other setting at the start: behind a transaction pooler they would stay on the
     // server connection. The read's own transaction sets what it needs.
@@ -80,7 +84,7 @@ async fn open(spec: &ConnSpec, stage: &Cell<Stage>) -> Result<Connected, Failure
             log_in(&config, stream).await?
         }
         None => {
-            let stream = tcp(spec, stage).await?;
+            let stream = tcp(spec, stage, connect_timeout).await?;
             stage.set(Stage::Login);
             log_in(&config, stream).await?
         }
@@ -97,15 +101,28 @@ async fn open(spec: &ConnSpec, stage: &Cell<Stage>) -> Result<Connected, Failure
     })
 }
 
-async fn tcp(spec: &ConnSpec, stage: &Cell<Stage>) -> Result<TcpStream, Failure> {
+async fn tcp(
+    spec: &ConnSpec,
+    stage: &Cell<Stage>,
+    connect_timeout: Duration,
+) -> Result<TcpStream, Failure> {
     let addresses: Vec<_> = lookup_host((spec.host.as_str(), spec.port))
         .await
         .map_err(|e| (ConnectFault::Dns, e.to_string()))?
         .collect();
     stage.set(Stage::Tcp);
     let mut last = (ConnectFault::Dns, "no address".to_owned());
-    for address in addresses {
-        match TcpStream::connect(address).await {
+    // An address that swallows packets must not eat the time of the next one.
+    let share = connect_timeout / u32::try_from(addresses.len() + 1).unwrap_or(2);
+    for (n, address) in addresses.iter().enumerate() {
+        let attempt = TcpStream::connect(address);
+        let connected = match n + 1 < addresses.len() {
+            true => timeout(share, attempt)
+                .await
+                .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+            false => attempt.await,
+        };
+        match connected {
             Ok(stream) => {
                 // Many small messages go out in one flight; waiting to fill a packet would cost a round trip.
                 stream
@@ -176,7 +193,8 @@ fn classify(error: tokio_postgres::Error) -> Failure {
 /// Which limit, by the routine that raised 53300: the text is in the server's language.
 fn slot_limit(db: &DbError) -> SlotLimit {
     match db.routine() {
-        // The postmaster refuses in ProcessStartupPacket (BackendInitialize from 18 on) before a process has a slot.
+        // InitProcess finds no free slot; the postmaster itself refuses in ProcessStartupPacket (BackendInitialize
+        // from 18 on) when it has started twice as many processes as there are slots.
         Some("InitProcess" | "ProcessStartupPacket" | "BackendInitialize") => SlotLimit::Nothing,
         Some("InitPostgres") => SlotLimit::Reserved,
         Some("InitializeSessionUserId") => SlotLimit::Role,
@@ -186,29 +204,29 @@ fn slot_limit(db: &DbError) -> SlotLimit {
 }
 
 /// PgBouncer gives every error SQLSTATE 08P01, one fixed English text and no routine: those of its own, and (in 1.18)
-/// those of a server that doesn't let it in, in that server's language. So whatever isn't known to be something else may
-/// be want of a slot.
+/// those of a server that doesn't let it in, in that server's language.
 fn pooler_fault(db: &DbError) -> ConnectFault {
-    const SOMETHING_ELSE: [&str; 10] = [
-        "no such database",
-        "no such user",
-        "not allowed",
-        "unsupported startup parameter",
-        "bouncer config error",
-        "auth",
-        "SASL",
-        "client_login_timeout",
-        "shutting down",
-        "does not exist",
+    const FULL: [&str; 5] = [
+        "no more connections allowed",
+        "client connections exceeded",
+        "too many clients",
+        "too many connections",
+        "connection slots",
     ];
-    if db.routine().is_some()
-        || SOMETHING_ELSE
-            .iter()
-            .any(|text| db.message().contains(text))
-    {
-        ConnectFault::Pooler
-    } else {
+    const BUSY: [&str; 3] = [
+        "query_wait_timeout",
+        "server login has been failing",
+        "client_login_timeout",
+    ];
+    let says = |texts: &[&str]| texts.iter().any(|text| db.message().contains(text));
+    if db.routine().is_some() {
+        ConnectFault::Other
+    } else if says(&FULL) {
         ConnectFault::NoSlot(SlotLimit::Pooler)
+    } else if says(&BUSY) {
+        ConnectFault::PoolerBusy
+    } else {
+        ConnectFault::Pooler
     }
 }
 

@@ -45,6 +45,8 @@ pub enum ConnInputError {
         "key=value connection strings and services aren't read; give a URL: postgresql://user@host:port/database"
     )]
     KeyValue,
+    #[error("{0} is set, which isn't read: give the place with -h, -d URL or PGHOST")]
+    Unread(&'static str),
     #[error("sslmode={0} asks for TLS, and this version connects in clear only: not connecting")]
     TlsRequired(String),
 }
@@ -82,26 +84,12 @@ impl ConnSpec {
             None => Parts::default(),
         };
         let from_env = env_parts(env)?;
-        let database_url = match env.get("DATABASE_URL") {
-            Some(url) if is_url(url) => parse_url(url)?,
-            // Many applications keep another kind of URL there.
-            _ => Parts::default(),
-        };
-        // Of another place than the one that is asked for, its login and its password have no business here.
-        let elsewhere = [&flags, &given, &from_env]
-            .iter()
-            .any(|parts| parts.host.is_some());
-        let other_user = [&flags, &given, &from_env]
-            .iter()
-            .any(|parts| parts.user.is_some());
-        let database_url = match (elsewhere, other_user) {
-            (true, _) => Parts::default(),
-            (false, true) => Parts {
-                password: None,
-                ..database_url
-            },
-            (false, false) => database_url,
-        };
+        let first = [flags, given, from_env];
+        if !first[..2].iter().any(|parts| parts.host.is_some()) {
+            refuse_unread(env)?;
+        }
+        let database_url = database_url(env, &first)?;
+        let [flags, given, from_env] = first;
         let layers = [flags, given, from_env, database_url];
         let sslmode = layers.iter().find_map(|p| p.sslmode.clone());
         if let Some(mode) =
@@ -179,6 +167,46 @@ fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+/// Variables that name a place in a way that isn't read here: without a word another server would be looked at.
+fn refuse_unread(env: &Environment) -> Result<(), ConnInputError> {
+    ["PGSERVICE", "PGHOSTADDR"]
+        .into_iter()
+        .find(|name| env.get(*name).is_some_and(|value| !value.is_empty()))
+        .map_or(Ok(()), |name| Err(ConnInputError::Unread(name)))
+}
+
+/// `DATABASE_URL`, where nothing else says which server is meant: its login and password have no business elsewhere.
+/// Many applications keep URLs of other kinds there, and parameters of their drivers.
+fn database_url(env: &Environment, first: &[Parts]) -> Result<Parts, ConnInputError> {
+    let Some(url) = env.get("DATABASE_URL") else {
+        return Ok(Parts::default());
+    };
+    let postgres = url.starts_with("postgresql://") || url.starts_with("postgres://");
+    if !postgres || first.iter().any(|parts| parts.host.is_some()) {
+        return Ok(Parts::default());
+    }
+    let known = |pair: &&str| {
+        pair.split('=')
+            .next()
+            .is_some_and(|key| OWN_PARAMETERS.contains(&key))
+    };
+    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    let query: Vec<&str> = query.split('&').filter(known).collect();
+    let parts = parse_url(&format!("{place}?{}", query.join("&")))?;
+    let other_user = first.iter().any(|parts| parts.user.is_some());
+    Ok(if other_user {
+        Parts {
+            password: None,
+            ..parts
+        }
+    } else {
+        parts
+    })
+}
+
+/// Parameters of a URL that change where it leads, or how.
+const OWN_PARAMETERS: [&str; 6] = ["host", "port", "user", "password", "dbname", "sslmode"];
+
 fn env_parts(env: &Environment) -> Result<Parts, ConnInputError> {
     let get = |key: &str| env.get(key).and_then(|value| non_empty(value));
     Ok(Parts {
@@ -189,7 +217,7 @@ fn env_parts(env: &Environment) -> Result<Parts, ConnInputError> {
         user: get("PGUSER"),
         password: get("PGPASSWORD").map(Secret::new),
         database: get("PGDATABASE"),
-        sslmode: get("PGSSLMODE"),
+        sslmode: get("PGSSLMODE").map(check_sslmode).transpose()?,
     })
 }
 
@@ -230,6 +258,11 @@ fn parse_url(url: &str) -> Result<Parts, ConnInputError> {
         .or_else(|| url.strip_prefix("postgres://"))
         .ok_or_else(|| bad("it must begin with postgresql:// or postgres://"))?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if rest.matches('@').count() > 1 {
+        return Err(bad(
+            "a second '@': write '@', '/' and ':' in a user or password as %40, %2F and %3A",
+        ));
+    }
     let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
     let mut parts = Parts {
         database: non_empty(&decode(database)?),
@@ -250,11 +283,6 @@ fn parse_url(url: &str) -> Result<Parts, ConnInputError> {
         }
         None => authority,
     };
-    if place.contains('@') {
-        return Err(bad(
-            "a second '@' before the host: write a '@' in a user or password as %40",
-        ));
-    }
     if place.contains(',') {
         return Err(bad("several hosts in one URL"));
     }
@@ -281,11 +309,38 @@ fn parse_url(url: &str) -> Result<Parts, ConnInputError> {
             | "fallback_application_name"
             | "connect_timeout"
             | "client_encoding" => {}
-            other => return Err(bad(&format!("unknown parameter {other:?}"))),
+            other => {
+                // What isn't a name of libpq's may be the rest of a password with an unescaped `&`.
+                let named = LIBPQ_PARAMETERS.contains(&other);
+                return Err(bad(&if named {
+                    format!("parameter {other} isn't read here")
+                } else {
+                    "an unknown parameter (write a '&' in a password as %26)".to_owned()
+                }));
+            }
         }
     }
     Ok(parts)
 }
+
+const LIBPQ_PARAMETERS: [&str; 16] = [
+    "hostaddr",
+    "passfile",
+    "options",
+    "keepalives",
+    "tcp_user_timeout",
+    "replication",
+    "gssencmode",
+    "sslrootcert",
+    "sslcert",
+    "sslkey",
+    "sslnegotiation",
+    "channel_binding",
+    "require_auth",
+    "service",
+    "target_session_attrs",
+    "load_balance_hosts",
+];
 
 fn check_sslmode(mode: String) -> Result<String, ConnInputError> {
     match mode.as_str() {
@@ -367,6 +422,8 @@ mod tests {
         for url in [
             "mysql://u:hunter2@h/d",
             "postgresql://u:hunter2@ss@h/d",
+            "postgresql://u:hunter2@s/w@h/d",
+            "postgresql://u@h/d?password=ab&hunter2=x",
             "postgresql://u:hunter2@h:0/d",
             "postgresql://u:hunter2@h:x/d",
             "postgresql://u:hunter2@h/d?nonsense=1",
@@ -423,6 +480,38 @@ mod tests {
         };
         let other = ConnSpec::resolve(&input, &only).expect("a spec");
         assert_eq!((other.password, other.host.as_str()), (None, "dh"));
+    }
+
+    #[test]
+    fn what_applications_keep_in_database_url_is_no_fault() {
+        let user =
+            |url: &str| resolve("", &[("DATABASE_URL", url), ("USER", "me")]).map(|spec| spec.user);
+        assert_eq!(user("mysql://u@h/d"), Ok("me".into()));
+        assert_eq!(user("postgresql+asyncpg://u@h/d"), Ok("me".into()));
+        assert_eq!(
+            user("postgresql://u@h/d?schema=public&pool=5"),
+            Ok("u".into())
+        );
+        assert!(
+            resolve(
+                "postgresql://u@h/d",
+                &[("DATABASE_URL", "postgresql://u@h:x/d")]
+            )
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_place_that_is_not_read_is_not_passed_over() {
+        assert_eq!(
+            resolve("d", &[("PGSERVICE", "prod")]),
+            Err(ConnInputError::Unread("PGSERVICE"))
+        );
+        assert_eq!(
+            resolve("", &[("PGHOSTADDR", "::1")]),
+            Err(ConnInputError::Unread("PGHOSTADDR"))
+        );
+        assert!(resolve("postgresql://u@h/d", &[("PGSERVICE", "prod")]).is_ok());
     }
 
     #[test]

@@ -27,11 +27,11 @@ pub struct KnockOptions {
 #[derive(Clone, Debug)]
 pub enum Knock {
     /// The login as given was refused; the rescue login is tried.
-    TryingRescue,
+    TryingRescue(&'static str),
     /// The rescue login failed for another reason than a slot.
     RescueFailed(String),
     /// No slot for anyone: knocking goes on for this long at most.
-    Waiting(Duration),
+    Waiting(&'static str, Duration),
     /// A slot freed after so many knocks.
     GotIn(u32),
 }
@@ -47,7 +47,7 @@ pub async fn get_in(
     tell: &mut dyn FnMut(Knock),
 ) -> Result<Connected, ConnectError> {
     let give_up = Instant::now() + options.wait_slot;
-    let mut refusals = Vec::new();
+    let mut refusals: Vec<(Instant, SlotRefusal)> = Vec::new();
     let mut refused: Option<ConnectError> = None;
     let mut rescue = rescue;
     let mut pause = KNOCK_EVERY;
@@ -71,7 +71,7 @@ pub async fn get_in(
                 if told {
                     tell(Knock::GotIn(knocks));
                 }
-                connected.refusals = refusals;
+                connected.refusals = aged(refusals);
                 return Ok(connected);
             }
             Err(error) => error,
@@ -83,18 +83,24 @@ pub async fn get_in(
                 refused = Some(error.clone());
             }
             // A pooler whose server is full holds a knock back: that is no other answer than before.
-            ConnectFault::Timeout(_) if refused.is_some() => {}
+            ConnectFault::Timeout(_) | ConnectFault::PoolerBusy if refused.is_some() => {}
             // A pooler without a server connection to give stays silent: the rescue login may lead past it.
-            ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) if rescue_is_next => {}
+            ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) | ConnectFault::PoolerBusy
+                if rescue_is_next => {}
             _ if login != spec => {
                 // The person's own login may still get in: a broken rescue login doesn't end the attempt.
                 tell(Knock::RescueFailed(error.to_string()));
                 rescue = None;
             }
-            _ => return Err(ConnectError { refusals, ..error }),
+            _ => {
+                return Err(ConnectError {
+                    refusals: aged(refusals),
+                    ..error
+                });
+            }
         }
         if rescue_is_next {
-            tell(Knock::TryingRescue);
+            tell(Knock::TryingRescue(error.what()));
             sleep(KNOCK_EVERY).await;
             continue;
         }
@@ -102,10 +108,16 @@ pub async fn get_in(
         if rest < KNOCK_EVERY {
             sleep(rest).await;
             let last = refused.unwrap_or(error);
-            return Err(ConnectError { refusals, ..last });
+            return Err(ConnectError {
+                refusals: aged(refusals),
+                ..last
+            });
         }
         if !std::mem::replace(&mut told, true) {
-            tell(Knock::Waiting(rest));
+            tell(Knock::Waiting(
+                refused.as_ref().unwrap_or(&error).what(),
+                rest,
+            ));
         }
         let jittered = pause.mul_f64(rand::rng().random_range(1.0..1.5));
         sleep(
@@ -120,13 +132,27 @@ pub async fn get_in(
     unreachable!("the loop above ends by returning")
 }
 
-fn note_refusal(refusals: &mut Vec<SlotRefusal>, limit: SlotLimit, login: &ConnSpec) {
+/// Each login's refusals are one, as old as the last of them.
+fn note_refusal(refusals: &mut Vec<(Instant, SlotRefusal)>, limit: SlotLimit, login: &ConnSpec) {
+    refusals.retain(|(_, known)| {
+        (known.limit, &known.user, &known.database) != (limit, &login.user, &login.database)
+    });
     let refusal = SlotRefusal {
         limit,
         user: login.user.clone(),
         database: login.database.clone(),
+        ms_before: 0,
     };
-    if !refusals.contains(&refusal) {
-        refusals.push(refusal);
-    }
+    refusals.push((Instant::now(), refusal));
+}
+
+fn aged(refusals: Vec<(Instant, SlotRefusal)>) -> Vec<SlotRefusal> {
+    let ms = |at: Instant| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
+    refusals
+        .into_iter()
+        .map(|(at, refusal)| SlotRefusal {
+            ms_before: ms(at),
+            ..refusal
+        })
+        .collect()
 }

@@ -31,6 +31,8 @@ pub enum ConnectFault {
     Privilege,
     /// 08P01 from the pooler itself.
     Pooler,
+    /// The pooler got no server connection in time: its pool is saturated, or its server is full or down.
+    PoolerBusy,
     Other,
 }
 
@@ -97,6 +99,7 @@ impl ConnectError {
             ConnectFault::NoDatabase => "no such database",
             ConnectFault::Privilege => "this login may not connect here",
             ConnectFault::Pooler => "the pooler refused",
+            ConnectFault::PoolerBusy => "the pooler got no connection to its server",
             ConnectFault::Other => "cannot connect",
         }
     }
@@ -109,7 +112,13 @@ impl ConnectError {
                 "is the server up, and is this its socket directory and port? (-h, -p)".into()
             }
             ConnectFault::Network => "is the server up and listening there, and is the way open? (-h, -p)".into(),
-            ConnectFault::Timeout(Stage::Dns | Stage::Tcp) => {
+            ConnectFault::PoolerBusy => "its pool is saturated, or the server behind it is full or down: connect to the server itself, past the \
+                 pooler (-h, -p)"
+                .into(),
+            ConnectFault::Timeout(Stage::Dns) => {
+                "the name isn't resolved in time: give an address, or look at the resolver (/etc/resolv.conf)".into()
+            }
+            ConnectFault::Timeout(Stage::Tcp) => {
                 "the host doesn't answer: a firewall, a wrong address, or the host is down".into()
             }
             ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) => "the server accepts and stays silent: a locked \
@@ -127,7 +136,7 @@ impl ConnectError {
     }
 }
 
-fn slot_words(limit: SlotLimit) -> &'static str {
+pub fn slot_words(limit: SlotLimit) -> &'static str {
     match limit {
         SlotLimit::Nothing => "every connection slot is taken, the reserved ones too",
         SlotLimit::Reserved => "only reserved connection slots are left",

@@ -1,10 +1,10 @@
 //! `pg blockers` as a forest: a root, its tree, what to do about it.
 
 use super::Table;
-use super::cells::{count, statement};
+use super::cells::{count, statement, wrap};
 use crate::analysis::Head;
 use crate::analysis::blocking::{Action, Blockers, Root, RootKind, Tree, TreeLine, TreeWaiter};
-use crate::model::Pid;
+use crate::model::BackendType;
 use crate::view::console::Style;
 use crate::view::sanitize::{clean, cut, width};
 
@@ -32,7 +32,7 @@ impl Table for Blockers {
         );
         for (number, (root, tree)) in self.roots.iter().zip(&self.trees).enumerate() {
             out.push('\n');
-            describe(&mut out, number + 1, root, tree, &self.cycles, style);
+            describe(&mut out, number + 1, root, tree, style);
         }
         let more = self.roots.len() - self.trees.len();
         if more > 0 {
@@ -45,32 +45,34 @@ impl Table for Blockers {
     }
 }
 
-fn describe(
-    out: &mut String,
-    number: usize,
-    root: &Root,
-    tree: &Tree,
-    cycles: &[Vec<Pid>],
-    style: Style,
-) {
-    let mut line = |text: &str| push(out, text, style);
-    line(&style_root(number, root, style));
-    let counts = format!(
-        "   blocks {} ({} directly); {} freed if it ends",
-        root.blocked_total,
-        root.blocked_direct,
-        if root.freed == root.blocked_total {
-            "all".into()
-        } else {
-            root.freed.to_string()
-        }
+fn describe(out: &mut String, number: usize, root: &Root, tree: &Tree, style: Style) {
+    let title = cut(
+        &format!("{number}. {}", root_words(root)),
+        style.width.unwrap_or(usize::MAX),
     );
-    line(&counts);
-    if root.kind == RootKind::Cycle {
-        for pids in cycles.iter().take(5) {
-            let pids: Vec<String> = pids.iter().take(12).map(ToString::to_string).collect();
-            line(&format!("   circle: {}", pids.join(", ")));
-        }
+    out.push_str(&format!("{}\n", style.strong(&title)));
+    let mut line = |text: &str| push(out, text, style);
+    let freed = match root.freed {
+        freed if freed == root.blocked_total => "all of them can go on".into(),
+        freed => format!("{freed} of them can go on, the others wait under other roots too"),
+    };
+    line(&format!(
+        "   blocks {} ({} directly); if it ends, {freed}",
+        root.blocked_total, root.blocked_direct
+    ));
+    if root.shared_rows {
+        line(
+            "   it holds shared row locks: others may hold the same rows, the server names one at a time",
+        );
+    }
+    if !root.members.is_empty() {
+        let pids: Vec<String> = root
+            .members
+            .iter()
+            .take(12)
+            .map(ToString::to_string)
+            .collect();
+        line(&format!("   circle: {}", pids.join(", ")));
     }
     if let Some(query) = root.query.as_deref() {
         let word = if root.state.as_ref().is_some_and(|s| s.as_str() == "active") {
@@ -95,14 +97,16 @@ fn describe(
         Action::Grant => "see more first",
     };
     let pid = remedy.pid.map_or(String::new(), |pid| format!(" {pid}"));
-    // Advice and commands are never cut: a terminal wraps them, and what is pasted must be whole.
-    out.push_str(&format!(
-        "   {} {action}{pid}: {}\n",
-        style.strong("do:"),
-        clean(&remedy.why)
+    // Advice is wrapped, commands are never cut: what is pasted must be whole.
+    let advice = format!("{action}{pid}: {}", clean(&remedy.why));
+    out.push_str(&hanging(
+        &format!("   {} ", style.strong("do:")),
+        "   do: ",
+        &advice,
+        style,
     ));
     if let Some(lost) = &remedy.lost {
-        out.push_str(&format!("   lost: {}\n", clean(lost)));
+        out.push_str(&hanging("   lost: ", "   lost: ", &clean(lost), style));
     }
     for (word, command) in [("  ", &remedy.command), ("or", &remedy.or_command)] {
         if let Some(command) = command {
@@ -116,14 +120,11 @@ fn push(out: &mut String, text: &str, style: Style) {
     out.push('\n');
 }
 
-/// Plain when it must be cut: an escape sequence may not be cut in the middle.
-fn style_root(number: usize, root: &Root, style: Style) -> String {
-    let text = format!("{number}. {}", root_words(root));
-    if style.width.is_none_or(|most| width(&text) <= most) {
-        style.strong(&text)
-    } else {
-        text
-    }
+/// Text behind a word, its further lines indented to below itself.
+fn hanging(first: &str, plain: &str, text: &str, style: Style) -> String {
+    let indent = width(plain);
+    let wrapped = wrap(text, style.width.unwrap_or(usize::MAX), indent);
+    format!("{first}{}", wrapped.trim_start())
 }
 
 fn root_words(root: &Root) -> String {
@@ -161,13 +162,18 @@ fn root_words(root: &Root) -> String {
                 }
                 (None, true, _) => "state hidden".into(),
                 (None, false, Some(kind)) => clean(kind.as_str()),
-                (None, false, None) => "gone".into(),
+                (None, false, None) => "not seen".into(),
             };
             let from = root
                 .client_addr
                 .as_deref()
                 .map_or(String::new(), |addr| format!(" from {}", clean(addr)));
-            format!("pid {pid} {}{database}{from}: {state}{age}", who.join(", "))
+            let who = match (who.is_empty(), &root.backend_type) {
+                (true, Some(kind)) => clean(kind.as_str()),
+                (true, None) => "?".into(),
+                (false, _) => who.join(", "),
+            };
+            format!("pid {pid} {who}{database}{from}: {state}{age}")
         }
     }
 }
@@ -197,10 +203,21 @@ fn waiter_line(w: &TreeWaiter) -> String {
         .flatten()
         .map(clean)
         .collect();
+    let who = match (who.is_empty(), &w.backend_type) {
+        (true, Some(BackendType::Startup)) => "WAL replay".into(),
+        (true, Some(kind)) => clean(kind.as_str()),
+        (true, None) => "?".into(),
+        (false, _) => who.join(", "),
+    };
     let wait = w
         .wait_ms
         .map_or("waits".into(), |wait| format!("waits {wait}"));
     let soft = if w.soft { "queued behind it, " } else { "" };
+    let roots = if w.roots > 1 {
+        format!(" (under {} roots)", w.roots)
+    } else {
+        String::new()
+    };
     let query = statement(w.query.as_deref(), w.query_truncated);
     let query = if query.is_empty() {
         query
@@ -208,10 +225,9 @@ fn waiter_line(w: &TreeWaiter) -> String {
         format!(": {query}")
     };
     format!(
-        "{}└ {} {}: {soft}{wait} for {}{query}",
+        "{}└ {} {who}: {soft}{wait}{roots} for {}{query}",
         indent(w.depth),
         w.pid,
-        who.join(", "),
         clean(&w.wanted)
     )
 }

@@ -74,7 +74,7 @@ pub(super) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         let needed = indent + crate::view::width(&line) + 1 + crate::view::width(word);
-        if !line.is_empty() && needed > width {
+        if !line.is_empty() && needed > width.max(indent + 20) {
             out.push_str(&format!("{:indent$}{line}\n", ""));
             line.clear();
         }

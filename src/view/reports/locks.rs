@@ -31,11 +31,11 @@ impl Table for Locks {
             .sum();
         let columns = [
             Column::text("object").shrink(16),
-            Column::text("mode").shrink(12),
+            Column::text("mode"),
             Column::text(""),
             Column::number("sessions"),
-            Column::number("longest wait"),
-            Column::text("pids").flex(8),
+            Column::number("longest wait").drop(1),
+            Column::text("pids").flex(12),
         ];
         let rows = self.locks.iter().map(row).collect();
         format!(
@@ -62,7 +62,7 @@ fn row(lock: &LockRow) -> Vec<String> {
     }
     vec![
         lock.object.clone(),
-        lock.mode.as_str().to_owned(),
+        lock.mode.short().to_owned(),
         if lock.granted { "held" } else { "AWAITED" }.into(),
         (lock.sessions + lock.prepared).to_string(),
         if lock.granted {

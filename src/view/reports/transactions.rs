@@ -19,7 +19,10 @@ impl Table for Transactions {
             ),
         };
         if self.transactions.is_empty() && self.prepared.is_empty() {
-            return format!("no open transaction{unseen}\n");
+            return match self.younger {
+                0 => format!("no open transaction{unseen}\n"),
+                younger => format!("no open transaction that old, {younger} younger{unseen}\n"),
+            };
         }
         let mut out = format!(
             "{} open{unseen}\n",

@@ -1,13 +1,14 @@
 //! `triage` as a list of findings; three lines where there is none.
 
 use super::Table;
+use super::cells::wrap;
 use crate::analysis::Head;
 use crate::analysis::connections::UsedIs;
 use crate::analysis::stanch_command;
 use crate::analysis::triage::{Finding, Summary, Triage};
 use crate::model::Severity;
 use crate::view::console::Style;
-use crate::view::sanitize::{clean, cut};
+use crate::view::sanitize::clean;
 
 impl Table for Triage {
     fn table(&self, head: &Head, style: Style) -> String {
@@ -18,13 +19,18 @@ impl Table for Triage {
         let mut out = String::new();
         if findings.is_empty() {
             let word = if head.coverage.sees_all() {
-                "nothing is wrong"
+                "nothing found"
             } else {
                 "nothing found in what could be seen"
             };
             out.push_str(&format!("{word}: {}\n", summary(&self.summary)));
         } else {
             out.push_str(&format!("{}\n", summary(&self.summary)));
+        }
+        if head.target.via_pooler == Some(true) {
+            out.push_str(
+                "the pooler's own queue isn't seen from here: SHOW POOLS on its console\n",
+            );
         }
         for finding in &findings {
             out.push('\n');
@@ -102,8 +108,7 @@ fn describe(out: &mut String, f: &Finding, style: Style) {
     ));
     let most = style.width.unwrap_or(usize::MAX);
     for evidence in &f.evidence {
-        out.push_str(&cut(&format!("  {}", clean(evidence)), most));
-        out.push('\n');
+        out.push_str(&wrap(&clean(evidence), most, 2));
     }
     if !f.caused_by.is_empty() {
         let causes: Vec<&str> = f.caused_by.iter().map(|id| id.name()).collect();
