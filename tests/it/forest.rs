@@ -552,3 +552,125 @@ fn a_ddl_is_cancelled_only_where_that_frees_most() {
         (Action::Terminate, Some(Pid(10)))
     );
 }
+
+/// Before PostgreSQL 14 nobody knows since when a session waits. Of a queue too long to ask for everyone the order is
+/// that of the statements, and nobody in it counts as free.
+#[test]
+fn a_long_queue_of_an_old_server() {
+    let mut s = snapshot();
+    let mut sessions = vec![session(1, SessionState::IdleInTransaction)];
+    let mut locks = vec![held(Some(1), "1/1", &orders(), LockMode::AccessShare)];
+    for pid in 2..=242 {
+        let mut one = session(pid, SessionState::Active);
+        one.query_start = Some(at(i64::from(pid) * 1000));
+        sessions.push(one);
+        let mode = if pid == 2 {
+            LockMode::AccessExclusive
+        } else {
+            LockMode::AccessShare
+        };
+        locks.push(awaited(pid, &orders(), mode, None));
+    }
+    s.activity = Section::Collected(sessions);
+    s.locks = Section::Collected(locks);
+    let forest = forest(&s);
+    assert_eq!(forest.blocked, 241);
+    assert_eq!(
+        (forest.roots.len(), forest.roots[0].blocked_total),
+        (1, 241)
+    );
+    assert_eq!(forest.roots[0].remedy.pid, Some(Pid(2)), "the DDL");
+    assert_eq!(
+        forest.longest_wait_ms, None,
+        "an unknown wait is not a number"
+    );
+}
+
+/// Two deadlocks are two roots, each with its own circle; whoever is cut from the screen is counted.
+#[test]
+fn each_circle_by_itself() {
+    let mut s = snapshot();
+    let mut sessions = Vec::new();
+    let mut locks = Vec::new();
+    for (first, size) in [(10, 2), (20, 6)] {
+        for n in 0..size {
+            let tag = |k: i32| LockTag::Transaction {
+                xid: u32::try_from(first + k % size).expect("small"),
+            };
+            sessions.push(session(first + n, SessionState::Active));
+            locks.push(held(Some(first + n), "x", &tag(n), LockMode::Exclusive));
+            locks.push(awaited(
+                first + n,
+                &tag(n + 1),
+                LockMode::Share,
+                Some(i64::from(n)),
+            ));
+        }
+    }
+    for n in 0..5 {
+        sessions.push(session(40 + n, SessionState::Active));
+        locks.push(awaited(
+            40 + n,
+            &LockTag::Transaction { xid: 25 },
+            LockMode::Share,
+            Some(100),
+        ));
+    }
+    s.activity = Section::Collected(sessions);
+    s.locks = Section::Collected(locks);
+    let forest = forest(&s);
+    let members: Vec<usize> = forest.roots.iter().map(|r| r.members.len()).collect();
+    assert_eq!(members, [6, 2]);
+    assert_eq!(
+        forest
+            .roots
+            .iter()
+            .map(|r| r.blocked_total)
+            .collect::<Vec<_>>(),
+        [11, 2]
+    );
+    let counted: usize = forest.trees[0]
+        .lines
+        .iter()
+        .map(|line| match line {
+            blocking::TreeLine::Waiter(_) => 1,
+            blocking::TreeLine::More { count, .. } => *count,
+        })
+        .sum();
+    assert_eq!(counted, 11);
+}
+
+/// A chain of sessions, each waiting for the one before: as deep as it is, the screen stays a screen.
+#[test]
+fn a_deep_chain_stays_on_a_screen() {
+    let mut s = snapshot();
+    let mut sessions = vec![session(1, SessionState::IdleInTransaction)];
+    let mut locks = vec![held(
+        Some(1),
+        "x",
+        &LockTag::Transaction { xid: 1 },
+        LockMode::Exclusive,
+    )];
+    for pid in 2..=60 {
+        let tag = |pid: i32| LockTag::Transaction {
+            xid: u32::try_from(pid).expect("small"),
+        };
+        sessions.push(session(pid, SessionState::Active));
+        locks.push(held(Some(pid), "x", &tag(pid), LockMode::Exclusive));
+        locks.push(awaited(
+            pid,
+            &tag(pid - 1),
+            LockMode::Share,
+            Some(i64::from(pid)),
+        ));
+    }
+    s.activity = Section::Collected(sessions);
+    s.locks = Section::Collected(locks);
+    let forest = forest(&s);
+    assert_eq!(forest.roots[0].blocked_total, 59);
+    assert!(
+        forest.trees[0].lines.len() < 20,
+        "{}",
+        forest.trees[0].lines.len()
+    );
+}

@@ -9,3 +9,4 @@ mod build;
 mod captures;
 mod forest;
 mod layering;
+mod triage;
