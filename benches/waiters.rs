@@ -155,10 +155,7 @@ async fn main() {
         .expect("a lock");
     for _ in 0..WAITERS {
         let client = drill::connect(&spec, "web").await.expect("a connection");
-        tokio::spawn(async move {
-            let _ = client.batch_execute("UPDATE hot SET id = 3").await;
-            drop(client);
-        });
+        drill::leave_running(client, "UPDATE hot SET id = 3");
     }
     let waiting = format!("SELECT count(DISTINCT pid) = {WAITERS} FROM pg_locks WHERE NOT granted");
     drill::until(&holder, &waiting).await.expect("they wait");

@@ -48,6 +48,34 @@ pub struct Capacity {
     pub unaccounted: Option<u32>,
 }
 
+impl Capacity {
+    /// `at most 18 of 20 usable slots taken (90 %)`
+    pub fn words(&self) -> String {
+        let most = if self.used_is == UsedIs::AtMost {
+            "at most "
+        } else {
+            ""
+        };
+        let share = self
+            .used_pct
+            .map_or(String::new(), |pct| format!(" ({pct})"));
+        format!(
+            "{most}{} of {} usable slots taken{share}",
+            self.used, self.usable
+        )
+    }
+
+    /// `2`, or `at least 2` where hidden rows may be no clients.
+    pub fn free_words(&self) -> String {
+        let least = if self.used_is == UsedIs::AtMost {
+            "at least "
+        } else {
+            ""
+        };
+        format!("{least}{}", self.free)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
     pub user: Option<String>,

@@ -16,5 +16,5 @@ pub use error::DrillError;
 pub use find::{bin_dirs, find_tool};
 pub use folder::sweep;
 pub use incident::Incident;
-pub use scenes::{Scene, batch, connect, until};
+pub use scenes::{Scene, batch, connect, leave_running, until};
 pub use server::{Server, ServerOptions};

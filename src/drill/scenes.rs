@@ -114,14 +114,7 @@ impl Stage<'_> {
         if !before.is_empty() {
             batch(&client, before).await?;
         }
-        let sql = sql.to_owned();
-        tokio::spawn(async move {
-            // Whoever ends the session, ends the statement: that is the exercise.
-            let _ = client.batch_execute(&sql).await;
-            // An open connection goes on holding what it holds.
-            std::future::pending::<()>().await;
-            drop(client);
-        });
+        leave_running(client, sql);
         Ok(())
     }
 
@@ -291,12 +284,7 @@ impl Stage<'_> {
         batch(&first, &begin(1)).await?;
         self.busy("app_rw", "api", &begin(2), &row(1)).await?;
         self.waiting(1).await?;
-        let sql = row(2);
-        tokio::spawn(async move {
-            let _ = first.batch_execute(&sql).await;
-            std::future::pending::<()>().await;
-            drop(first);
-        });
+        leave_running(first, &row(2));
         self.waiting(2).await?;
         self.busy("app_rw", "web", "", &row(1)).await?;
         self.waiting(3).await
@@ -362,4 +350,16 @@ pub async fn until(client: &Client, sql: &str) -> Result<(), DrillError> {
         what: sql.to_owned(),
         seconds: SETTLE.as_secs(),
     })
+}
+
+/// Leaves a statement running, or waiting, and its session open after it.
+pub fn leave_running(client: Client, sql: &str) {
+    let sql = sql.to_owned();
+    tokio::spawn(async move {
+        // Whoever ends the session, ends the statement: that is the exercise.
+        let _ = client.batch_execute(&sql).await;
+        // An open connection goes on holding what it holds.
+        std::future::pending::<()>().await;
+        drop(client);
+    });
 }

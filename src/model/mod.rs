@@ -27,5 +27,5 @@ pub use snapshot::{
 };
 pub use target::{ServerRole, Target};
 pub use thresholds::Thresholds;
-pub use units::{Millis, Oid, Percent, Pid, Timestamp, Xid};
+pub use units::{Millis, Oid, Percent, Pid, Timestamp, Xid, count};
 pub use watchlist::WATCHED_SETTINGS;

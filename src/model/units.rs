@@ -135,6 +135,15 @@ impl fmt::Display for Xid {
     }
 }
 
+/// `1 session`, `3 sessions`
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! The first lines of every report: which server, when, and how much of it could be seen.
 
 use super::console::Style;
-use super::sanitize::clean;
+use super::sanitize::{clean, width};
 use crate::analysis::Head;
 use crate::model::{ServerRole, Target};
 
@@ -30,7 +30,21 @@ pub fn header(head: &Head, style: Style) -> String {
         .utc()
         .format("%Y-%m-%d %H:%M:%S UTC")
         .to_string();
-    let mut text = format!("{} · {at}\n", style.strong(&identity(&head.target)));
+    let who = identity(&head.target);
+    let fits = style
+        .width
+        .is_none_or(|most| width(&who) + width(&at) + 3 <= most);
+    let mut text = format!(
+        "{}{}{at}
+",
+        style.strong(&who),
+        if fits {
+            " · "
+        } else {
+            "
+"
+        }
+    );
     let coverage = &head.coverage;
     if let (Some(hidden @ 1..), Some(total)) = (coverage.sessions_hidden, coverage.sessions_total) {
         text.push_str(&format!("coverage: {hidden} of {total} sessions hidden"));

@@ -12,8 +12,11 @@ enum Room {
     Fixed,
     /// Down to so many columns.
     Shrink(usize),
-    /// Takes what is left, at least so much.
-    Flex(usize),
+    /// Takes what is left: it gives way first down to `ease`, and last of all down to `least`.
+    Flex {
+        ease: usize,
+        least: usize,
+    },
 }
 
 #[derive(Clone, Copy)]
@@ -50,8 +53,12 @@ impl<'t> Column<'t> {
     }
 
     pub fn flex(self, least: usize) -> Self {
+        self.flex_from(least, least)
+    }
+
+    pub fn flex_from(self, ease: usize, least: usize) -> Self {
         Self {
-            room: Room::Flex(least),
+            room: Room::Flex { ease, least },
             ..self
         }
     }
@@ -66,7 +73,9 @@ impl<'t> Column<'t> {
     fn least(&self, natural: usize) -> usize {
         match self.room {
             Room::Fixed => natural,
-            Room::Shrink(least) | Room::Flex(least) => natural.min(least.max(width(self.title))),
+            Room::Shrink(least) | Room::Flex { least, .. } => {
+                natural.min(least.max(width(self.title)))
+            }
         }
     }
 }
@@ -149,7 +158,8 @@ pub fn wide_table(titles: &[String], rows: Vec<Vec<String>>, most: Option<usize>
     table(&columns, rows, most)
 }
 
-/// Takes columns away from the widest that can give, the flexible one first.
+/// Takes columns away: from the flexible one while it has plenty, then from the widest that can give, then from the
+/// flexible one again.
 fn shrink(
     columns: &[Column<'_>],
     kept: &[usize],
@@ -160,22 +170,24 @@ fn shrink(
     let total = |widths: &[usize]| {
         kept.iter().map(|i| widths[*i]).sum::<usize>() + GAP * kept.len().saturating_sub(1)
     };
-    for flexible_first in [true, false] {
+    let floor = |i: usize, stage: usize| match (columns[i].room, stage) {
+        (Room::Flex { ease, .. }, 0) => natural[i].min(ease.max(columns[i].least(natural[i]))),
+        (Room::Flex { .. }, 2) | (Room::Shrink(_), 1) => columns[i].least(natural[i]),
+        _ => natural[i],
+    };
+    for stage in 0..3 {
         loop {
             let excess = total(widths).saturating_sub(most);
-            let can_give = kept
+            let give = kept
                 .iter()
                 .copied()
-                .filter(|i| matches!(columns[*i].room, Room::Flex(_)) == flexible_first)
-                .filter(|i| widths[*i] > columns[*i].least(natural[*i]))
+                .filter(|i| widths[*i] > floor(*i, stage))
                 .max_by_key(|i| widths[*i]);
-            let (Some(i), 1..) = (can_give, excess) else {
+            let (Some(i), 1..) = (give, excess) else {
                 break;
             };
-            let step = if flexible_first { excess } else { 1 };
-            widths[i] = widths[i]
-                .saturating_sub(step)
-                .max(columns[i].least(natural[i]));
+            let step = if stage == 1 { 1 } else { excess };
+            widths[i] = widths[i].saturating_sub(step).max(floor(i, stage));
         }
     }
 }

@@ -88,6 +88,7 @@ fn on_any_screen() {
                 for line in shown.lines() {
                     let sentence = [
                         " · ",
+                        " UTC",
                         "coverage: ",
                         " session",
                         "usable",

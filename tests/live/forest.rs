@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use stanch::drill::{Incident, Server, ServerOptions};
 
-use crate::harness::{self, admin, busy, client, scene, sql, stanch_as};
+use crate::harness::{self, admin, client, scene, sql, stanch_as};
 
 /// (waiter, blocker), 0 for a prepared transaction.
 type Edges = BTreeSet<(i64, i64)>;
@@ -167,16 +167,9 @@ async fn prepared_by_name_before_and_after_a_restart() {
         vxid[0].get::<_, String>(0).starts_with("-1/"),
         "the form after a restart"
     );
-    let waiters: Vec<_> = {
-        let mut all = Vec::new();
-        for _ in 0..3 {
-            all.push(busy(
-                client(&app, "checkout").await,
-                "UPDATE orders SET id = 8",
-            ));
-        }
-        all
-    };
+    for _ in 0..3 {
+        stanch::drill::leave_running(client(&app, "checkout").await, "UPDATE orders SET id = 8");
+    }
     let waiting = "SELECT count(DISTINCT pid) = 3 FROM pg_locks WHERE NOT granted";
     stanch::drill::until(&before, waiting)
         .await
@@ -184,7 +177,6 @@ async fn prepared_by_name_before_and_after_a_restart() {
     let report = blockers(&server).await;
     assert_eq!(edges(&report), truth(&server).await);
     check_prepared(&report);
-    drop(waiters);
 }
 
 fn check_prepared(report: &Value) {
@@ -216,7 +208,7 @@ async fn an_idle_root() {
     let spec = server.spec("postgres", "postgres");
     let holder = client(&spec, "holder").await;
     sql(&holder, "SELECT pg_advisory_lock(42)").await;
-    let waiter = busy(client(&spec, "waiter").await, "SELECT pg_advisory_lock(42)");
+    stanch::drill::leave_running(client(&spec, "waiter").await, "SELECT pg_advisory_lock(42)");
     let watcher = client(&spec, "watcher").await;
     let waiting = "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted";
     stanch::drill::until(&watcher, waiting)
@@ -241,7 +233,6 @@ async fn an_idle_root() {
         table.contains("ExclusiveLock on advisory lock 42"),
         "{table}"
     );
-    drop(waiter);
 }
 
 /// A lock in another database: its relation may be something else here, so it is shown as database:oid.
@@ -328,7 +319,7 @@ async fn a_standby_in_both_directions() {
     stanch::drill::until(&watcher, held)
         .await
         .expect("replay has it");
-    let behind = busy(
+    stanch::drill::leave_running(
         client(&admin(&standby), "late").await,
         "SELECT * FROM orders",
     );
@@ -348,7 +339,6 @@ async fn a_standby_in_both_directions() {
             .contains("on the primary")
     );
     assert_eq!(edges(&report), truth(&standby).await);
-    drop(behind);
 }
 
 /// Many waiters in one queue: a screen stays a screen, and the derived part is right.
@@ -364,7 +354,7 @@ async fn three_hundred_in_one_queue() {
     .await;
     sql(&holder, "BEGIN; UPDATE orders SET id = 2").await;
     for _ in 0..300 {
-        busy(client(&spec, "web").await, "UPDATE orders SET id = 3");
+        stanch::drill::leave_running(client(&spec, "web").await, "UPDATE orders SET id = 3");
     }
     let waiting = "SELECT count(DISTINCT pid) = 300 FROM pg_locks WHERE NOT granted";
     stanch::drill::until(&holder, waiting)
@@ -424,7 +414,7 @@ async fn an_index_that_waits_for_old_transactions() {
         "BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO other VALUES (1)",
     )
     .await;
-    let index = busy(
+    stanch::drill::leave_running(
         client(&spec, "migration").await,
         "CREATE INDEX CONCURRENTLY i ON orders (id)",
     );
@@ -448,7 +438,6 @@ async fn an_index_that_waits_for_old_transactions() {
         .iter()
         .find(|f| f["id"] == "lock.chain");
     assert_eq!(chain.expect("it is told")["severity"], "info");
-    drop(index);
 }
 
 /// Of a row that several share the server names one holder at a time.
@@ -466,7 +455,7 @@ async fn shared_row_locks_are_said_to_be_shared() {
     for client in [&first, &second] {
         sql(client, "BEGIN; SELECT * FROM orders FOR SHARE").await;
     }
-    let update = busy(client(&spec, "web").await, "UPDATE orders SET id = 2");
+    stanch::drill::leave_running(client(&spec, "web").await, "UPDATE orders SET id = 2");
     harness::ripe(&spec).await;
     let report = stanch_as(&spec, &["pg", "blockers", "--json"])
         .expect_code(0)
@@ -475,5 +464,4 @@ async fn shared_row_locks_are_said_to_be_shared() {
     assert_eq!(report["roots"][0]["shared_rows"], true);
     let table = stanch_as(&spec, &["pg", "blockers"]).expect_code(0).stdout;
     assert!(table.contains("others may hold the same rows"), "{table}");
-    drop(update);
 }

@@ -139,16 +139,6 @@ pub async fn sql(client: &Client, text: &str) {
         .unwrap_or_else(|e| panic!("{text}: {e}"));
 }
 
-/// Leaves a statement running, and its session open after it.
-pub fn busy(client: Client, text: &str) -> tokio::task::JoinHandle<()> {
-    let text = text.to_owned();
-    tokio::spawn(async move {
-        let _ = client.batch_execute(&text).await;
-        std::future::pending::<()>().await;
-        drop(client);
-    })
-}
-
 /// A folder of this test's own.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")

@@ -475,7 +475,7 @@ async fn a_long_deadlock_timeout_hides_no_chain() {
     sql(&holder, "CREATE TABLE t (id int)").await;
     sql(&holder, "BEGIN; LOCK TABLE t").await;
     for _ in 0..10 {
-        harness::busy(client(&spec, "web").await, "SELECT * FROM t");
+        stanch::drill::leave_running(client(&spec, "web").await, "SELECT * FROM t");
     }
     stanch::drill::until(
         &holder,

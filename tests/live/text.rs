@@ -3,7 +3,7 @@
 use stanch::drill::Server;
 use stanch::view::width;
 
-use crate::harness::{self, busy, client, folder, sql, stanch_as, stanch_command};
+use crate::harness::{self, client, folder, sql, stanch_as, stanch_command};
 
 async fn with_queries(queries: &[(&str, &str)]) -> (Server, Vec<tokio_postgres::Client>) {
     let server = harness::server(&[]).await;
@@ -170,7 +170,7 @@ async fn another_encoding_loses_no_row() {
     )
     .await;
     let other = client(&server.spec("postgres", "latin"), "latin").await;
-    let sleeping = busy(other, "SELECT 'caf\u{e9}', pg_sleep(3600)");
+    stanch::drill::leave_running(other, "SELECT 'caf\u{e9}', pg_sleep(3600)");
     let asleep = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
     stanch::drill::until(&boss, asleep)
         .await
@@ -193,5 +193,4 @@ async fn another_encoding_loses_no_row() {
             .starts_with("SELECT 'caf"),
         "{latin:#}"
     );
-    drop(sleeping);
 }

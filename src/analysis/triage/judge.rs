@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{locks, sessions, settings, slots};
 use crate::analysis::{Report, blocking, catalog, connections, stanch_command};
 use crate::model::{
-    ExitCode, FindingId, Millis, Part, Pattern, Session, Severity, Snapshot, Thresholds,
+    ExitCode, FindingId, Millis, Part, Pattern, Session, Severity, Snapshot, Thresholds, count,
 };
 
 pub const PARTS: &[Part] = &Part::ALL;
@@ -161,14 +161,5 @@ impl Judge<'_> {
         } else {
             None
         }
-    }
-}
-
-/// `1 session`, `3 sessions`
-pub(super) fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
     }
 }

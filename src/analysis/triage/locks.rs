@@ -1,10 +1,10 @@
 //! Lock findings: what is at the root decides which one it is.
 
-use super::judge::{Judge, count};
+use super::judge::Judge;
 use std::collections::BTreeMap;
 
 use crate::analysis::blocking::{Root, RootKind};
-use crate::model::{BackendType, FindingId, Millis, Pid, Severity};
+use crate::model::{BackendType, FindingId, Millis, Pid, Severity, count};
 
 /// Ten sessions that wait for a tenth of a second are a busy row, not a pile-up.
 const MOMENT: Millis = Millis::from_secs(1);

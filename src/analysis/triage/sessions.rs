@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::judge::{Judge, count};
+use super::judge::Judge;
 use crate::analysis::{connections, horizon};
-use crate::model::{FindingId, Millis, PreparedXact, Session, SessionState, Severity, Snapshot};
+use crate::model::{
+    FindingId, Millis, PreparedXact, Session, SessionState, Severity, Snapshot, count,
+};
 use crate::sql;
 
 /// Wait events of these types are worth a word of their own; locks have findings, timeouts are sleeps.

@@ -1,8 +1,8 @@
 //! Connection slots: how full, and which of the four patterns fills them.
 
-use super::judge::{Judge, count};
-use crate::analysis::connections::{self, Capacity, UsedIs};
-use crate::model::{FindingId, Millis, Percent, Session, SessionState, Severity, SlotLimit};
+use super::judge::Judge;
+use crate::analysis::connections::{self, Capacity};
+use crate::model::{FindingId, Millis, Percent, Session, SessionState, Severity, SlotLimit, count};
 
 /// Churn isn't judged before the server has been up for this long: then every session is new.
 const CHURN_UPTIME: Millis = Millis::from_secs(300);
@@ -61,22 +61,6 @@ fn clients<'j>(judge: &'j Judge<'_>) -> Vec<&'j Session> {
     connections::clients(judge.snapshot).collect()
 }
 
-/// `used 17 of 17 usable slots (100 %)`
-fn used(capacity: &Capacity) -> String {
-    let most = if capacity.used_is == UsedIs::AtMost {
-        "at most "
-    } else {
-        ""
-    };
-    let share = capacity
-        .used_pct
-        .map_or(String::new(), |pct| format!(" ({pct})"));
-    format!(
-        "{most}{} of {} usable slots are taken{share}",
-        capacity.used, capacity.usable
-    )
-}
-
 fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
     let refused = judge.snapshot.refusals.first().cloned();
     let capacity = judge.capacity.clone();
@@ -99,7 +83,7 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
         ));
     }
     if let Some(capacity) = &capacity {
-        evidence.push(used(capacity));
+        evidence.push(capacity.words());
         evidence.push(format!(
             "max_connections {}, less {} for superusers and {} reserved",
             capacity.max_connections, capacity.superuser_reserved, capacity.reserved
@@ -128,15 +112,8 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
         );
         name_causes(judge);
     } else if let (Some(severity), Some(capacity)) = (severity, capacity) {
-        let least = if capacity.used_is == UsedIs::AtMost {
-            "at least "
-        } else {
-            ""
-        };
-        let title = format!(
-            "{least}{} left",
-            count(capacity.free as usize, "connection slot")
-        );
+        let noun = if capacity.free == 1 { "slot" } else { "slots" };
+        let title = format!("{} connection {noun} left", capacity.free_words());
         judge.find(
             FindingId::ConnNearLimit,
             severity,

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Table;
-use super::cells::{NONE, age, count, or_none, short_state, statement};
+use super::cells::{NONE, age, or_none, short_state, statement};
 use crate::analysis::Head;
 use crate::analysis::activity::{Activity, SessionRow};
+use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 
@@ -25,11 +26,11 @@ impl Table for Activity {
             Column::text("database").shrink(6).drop(3),
             Column::text("application").shrink(8).drop(2),
             Column::text("client").shrink(9).drop(4),
-            Column::text("state").shrink(10),
+            Column::text("state").shrink(12),
             Column::text("wait event").shrink(8).drop(1),
             Column::number("query age"),
             Column::number("xact age"),
-            Column::text("query").flex(36),
+            Column::text("query").flex_from(36, 20),
         ];
         let rows = self.sessions.iter().map(row).collect();
         format!("{}\n{}", self.summary(), table(&columns, rows, style.width))

@@ -1,10 +1,11 @@
 //! `pg blockers` as a forest: a root, its tree, what to do about it.
 
 use super::Table;
-use super::cells::{count, statement, wrap};
+use super::cells::{statement, wrap};
 use crate::analysis::Head;
 use crate::analysis::blocking::{Action, Blockers, Root, RootKind, Tree, TreeLine, TreeWaiter};
 use crate::model::BackendType;
+use crate::model::count;
 use crate::view::console::Style;
 use crate::view::sanitize::{clean, cut, width};
 

@@ -44,15 +44,6 @@ pub(super) fn statement(query: Option<&str>, truncated: bool) -> String {
     text
 }
 
-/// `1 session`, `3 sessions`
-pub(super) fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
-    }
-}
-
 /// Names with a line about each.
 pub(super) fn names(titles: [&str; 2], all: &[(&str, &str)], style: Style) -> String {
     let columns = [Column::text(titles[0]), Column::text(titles[1]).flex(20)];

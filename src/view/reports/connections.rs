@@ -3,7 +3,7 @@
 use super::Table;
 use super::cells::{age, or_none};
 use crate::analysis::Head;
-use crate::analysis::connections::{Capacity, Connections, Group, Limit, UsedIs};
+use crate::analysis::connections::{Capacity, Connections, Group, Limit};
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 
@@ -51,17 +51,7 @@ impl Table for Connections {
 }
 
 fn slots(c: &Capacity) -> String {
-    let most = if c.used_is == UsedIs::AtMost {
-        "at most "
-    } else {
-        ""
-    };
-    let least = if most.is_empty() { "" } else { "at least " };
-    let share = c.used_pct.map_or(String::new(), |pct| format!(" ({pct})"));
-    let mut out = format!(
-        "{most}{} of {} usable slots are taken{share}, {least}{} free\n",
-        c.used, c.usable, c.free
-    );
+    let mut out = format!("{}, {} free\n", c.words(), c.free_words());
     out.push_str(&format!(
         "max_connections {} - {} for superusers - {} reserved",
         c.max_connections, c.superuser_reserved, c.reserved

@@ -1,9 +1,10 @@
 //! `pg horizon` as a table, and how the oldest are let go.
 
 use super::Table;
-use super::cells::{NONE, age, count, or_none};
+use super::cells::{NONE, age, or_none};
 use crate::analysis::Head;
 use crate::analysis::horizon::{Held, HolderKind, Horizon};
+use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 use crate::view::sanitize::clean;

@@ -1,9 +1,10 @@
 //! `pg locks` as a table.
 
 use super::Table;
-use super::cells::{NONE, age, count, pids};
+use super::cells::{NONE, age, pids};
 use crate::analysis::Head;
 use crate::analysis::locks::{LockRow, Locks};
+use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 

@@ -25,7 +25,7 @@ pub fn rows(columns: &[String], rows: &[Vec<Value>], style: Style) -> String {
         cells,
         style.width,
     ));
-    out.push_str(&format!("({})\n", super::cells::count(rows.len(), "row")));
+    out.push_str(&format!("({})\n", crate::model::count(rows.len(), "row")));
     out
 }
 

@@ -1,9 +1,10 @@
 //! `pg transactions` as two tables: sessions, prepared transactions.
 
 use super::Table;
-use super::cells::{NONE, age, count, or_none, short_state, statement};
+use super::cells::{NONE, age, or_none, short_state, statement};
 use crate::analysis::Head;
 use crate::analysis::transactions::{Prepared, Transaction, Transactions};
+use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 
@@ -35,11 +36,11 @@ impl Table for Transactions {
                 Column::text("database").shrink(6).drop(2),
                 Column::text("application").shrink(8).drop(1),
                 Column::number("age"),
-                Column::text("state").shrink(10),
+                Column::text("state").shrink(12),
                 Column::number("for"),
                 Column::number("xid"),
                 Column::number("xmin held"),
-                Column::text("query").flex(36),
+                Column::text("query").flex_from(36, 20),
             ];
             let rows = self.transactions.iter().map(row).collect();
             out.push_str(&table(&columns, rows, style.width));

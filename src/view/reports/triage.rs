@@ -3,7 +3,6 @@
 use super::Table;
 use super::cells::wrap;
 use crate::analysis::Head;
-use crate::analysis::connections::UsedIs;
 use crate::analysis::stanch_command;
 use crate::analysis::triage::{Finding, Summary, Triage};
 use crate::model::Severity;
@@ -49,7 +48,7 @@ impl Table for Triage {
                 out.push('\n');
             }
             let command = stanch_command("pg settings", &head.target);
-            let settings = super::cells::count(notes.len(), "setting");
+            let settings = crate::model::count(notes.len(), "setting");
             out.push_str(&format!(
                 "for later: {settings} to change: {}\n",
                 clean(&command)
@@ -64,16 +63,7 @@ fn summary(s: &Summary) -> String {
     let mut parts = Vec::new();
     match &s.capacity {
         Some(c) => {
-            let most = if c.used_is == UsedIs::AtMost {
-                "at most "
-            } else {
-                ""
-            };
-            let share = c.used_pct.map_or(String::new(), |pct| format!(" ({pct})"));
-            parts.push(format!(
-                "{most}{} of {} usable slots taken{share}",
-                c.used, c.usable
-            ));
+            parts.push(c.words());
             parts.push(match s.active {
                 Some(active) => format!("{active} active"),
                 None => "what they do is hidden".into(),
