@@ -21,6 +21,18 @@ word_enum! {
 }
 
 impl LockMode {
+    /// The modes that conflict by the table, weakest first.
+    pub const ALL: [Self; 8] = [
+        Self::AccessShare,
+        Self::RowShare,
+        Self::RowExclusive,
+        Self::ShareUpdateExclusive,
+        Self::Share,
+        Self::ShareRowExclusive,
+        Self::Exclusive,
+        Self::AccessExclusive,
+    ];
+
     /// Position in the conflict table; `None` for modes that conflict with nothing here.
     pub fn strength(&self) -> Option<usize> {
         match self {
@@ -182,26 +194,15 @@ pub struct BlockedBy {
 mod tests {
     use super::*;
 
-    const MODES: [LockMode; 8] = [
-        LockMode::AccessShare,
-        LockMode::RowShare,
-        LockMode::RowExclusive,
-        LockMode::ShareUpdateExclusive,
-        LockMode::Share,
-        LockMode::ShareRowExclusive,
-        LockMode::Exclusive,
-        LockMode::AccessExclusive,
-    ];
-
     #[test]
     fn conflicts_are_symmetric_and_as_the_manual_says() {
-        let count: Vec<usize> = MODES
+        let count: Vec<usize> = LockMode::ALL
             .iter()
-            .map(|a| MODES.iter().filter(|b| a.conflicts_with(b)).count())
+            .map(|a| LockMode::ALL.iter().filter(|b| a.conflicts_with(b)).count())
             .collect();
         assert_eq!(count, [1, 2, 4, 5, 5, 6, 7, 8]);
-        for a in &MODES {
-            for b in &MODES {
+        for a in &LockMode::ALL {
+            for b in &LockMode::ALL {
                 assert_eq!(a.conflicts_with(b), b.conflicts_with(a), "{a:?} {b:?}");
             }
         }

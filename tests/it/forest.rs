@@ -11,16 +11,7 @@ use stanch::model::{
 
 use crate::build::{at, awaited, held, hidden, session, snapshot};
 
-const MODES: [LockMode; 8] = [
-    LockMode::AccessShare,
-    LockMode::RowShare,
-    LockMode::RowExclusive,
-    LockMode::ShareUpdateExclusive,
-    LockMode::Share,
-    LockMode::ShareRowExclusive,
-    LockMode::Exclusive,
-    LockMode::AccessExclusive,
-];
+const MODES: [LockMode; 8] = LockMode::ALL;
 
 fn orders() -> LockTag {
     LockTag::Relation {

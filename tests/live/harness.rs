@@ -9,6 +9,19 @@ use stanch::drill::{self, Incident, Scene, Server, ServerOptions};
 use stanch::source::postgres::ConnSpec;
 use tokio_postgres::Client;
 
+/// Every report that reads a server.
+pub const REPORTS: [&[&str]; 9] = [
+    &["triage"],
+    &["pg", "activity"],
+    &["pg", "blockers"],
+    &["pg", "locks"],
+    &["pg", "transactions"],
+    &["pg", "connections"],
+    &["pg", "settings"],
+    &["pg", "horizon"],
+    &["doctor"],
+];
+
 /// What a run of the program gave.
 #[derive(Debug)]
 pub struct Run {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use stanch::drill::{Incident, Scene, Server, find_tool};
 use stanch::source::postgres::ConnSpec;
 
-use crate::harness::{admin, client, path, scene, stanch_as};
+use crate::harness::{REPORTS, admin, client, path, scene, stanch_as};
 
 struct Pooler(Child);
 
@@ -111,17 +111,7 @@ async fn every_reading_subcommand_and_nothing_stays() {
             .any(|line| line.starts_with("statement_timeout=0 ")),
         "{before:#?}"
     );
-    for what in [
-        &["triage"][..],
-        &["pg", "activity"],
-        &["pg", "blockers"],
-        &["pg", "locks"],
-        &["pg", "transactions"],
-        &["pg", "connections"],
-        &["pg", "settings"],
-        &["pg", "horizon"],
-        &["doctor"],
-    ] {
+    for what in REPORTS {
         let report = stanch_as(&pooled, &[what, &["--json"]].concat());
         assert!(report.code <= 1, "{what:?}: {report:?}");
         let json = report.json();

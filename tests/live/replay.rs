@@ -4,19 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use stanch::drill::Incident;
 
-use crate::harness::{Run, admin, command, folder, run, scene, stanch_as};
-
-const REPORTS: [&[&str]; 9] = [
-    &["triage"],
-    &["pg", "activity", "--all"],
-    &["pg", "blockers"],
-    &["pg", "locks"],
-    &["pg", "transactions"],
-    &["pg", "connections"],
-    &["pg", "settings"],
-    &["pg", "horizon"],
-    &["doctor"],
-];
+use crate::harness::{REPORTS, Run, admin, command, folder, run, scene, stanch_as};
 
 async fn same_bytes(incident: Incident) {
     let (server, scene) = scene(incident).await;

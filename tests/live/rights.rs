@@ -3,7 +3,7 @@
 use serde_json::Value;
 use stanch::drill::{Incident, Scene};
 
-use crate::harness::{admin, client, oncall, scene, sql, stanch_as};
+use crate::harness::{REPORTS, admin, client, oncall, scene, sql, stanch_as};
 
 #[tokio::test]
 async fn without_pg_monitor() {
@@ -16,17 +16,7 @@ async fn without_pg_monitor() {
     .await;
     let grant = "GRANT pg_read_all_stats TO oncall;";
 
-    for report in [
-        &["triage"][..],
-        &["pg", "activity"],
-        &["pg", "blockers"],
-        &["pg", "locks"],
-        &["pg", "transactions"],
-        &["pg", "connections"],
-        &["pg", "settings"],
-        &["pg", "horizon"],
-        &["doctor"],
-    ] {
+    for report in REPORTS {
         let run = stanch_as(&oncall, &[report, &["--json"]].concat());
         assert!(run.code <= 2, "{report:?}: {run:?}");
         let json = run.json();

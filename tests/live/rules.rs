@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::{self, stanch_as};
+use crate::harness::{self, REPORTS, stanch_as};
 
 /// Everything that a run of each subcommand made the server do.
 #[tokio::test]
@@ -15,20 +15,7 @@ async fn only_bounded_reads_over_one_connection() {
     .await;
     let spec = server.spec("postgres", "postgres");
     let log = || std::fs::read_to_string(server.log_file()).expect("the log");
-    let mut commands: Vec<Vec<&str>> = [
-        &["triage"][..],
-        &["pg", "activity"],
-        &["pg", "blockers"],
-        &["pg", "locks"],
-        &["pg", "transactions"],
-        &["pg", "connections"],
-        &["pg", "settings"],
-        &["pg", "horizon"],
-        &["doctor"],
-    ]
-    .iter()
-    .map(|what| what.to_vec())
-    .collect();
+    let mut commands: Vec<Vec<&str>> = REPORTS.iter().map(|what| what.to_vec()).collect();
     for topic in stanch::source::postgres::catalog::all() {
         commands.push(vec!["query", "run", topic.name]);
     }

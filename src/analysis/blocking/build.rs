@@ -149,17 +149,8 @@ impl<'a> Graph<'a> {
 
 /// Bits of the modes that conflict with this one.
 fn conflicts(mode: &LockMode) -> u8 {
-    const ALL: [LockMode; 8] = [
-        LockMode::AccessShare,
-        LockMode::RowShare,
-        LockMode::RowExclusive,
-        LockMode::ShareUpdateExclusive,
-        LockMode::Share,
-        LockMode::ShareRowExclusive,
-        LockMode::Exclusive,
-        LockMode::AccessExclusive,
-    ];
-    ALL.iter()
+    LockMode::ALL
+        .iter()
         .enumerate()
         .filter(|(_, other)| mode.conflicts_with(other))
         .fold(0, |bits, (bit, _)| bits | 1 << bit)

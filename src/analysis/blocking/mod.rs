@@ -9,6 +9,7 @@ mod forest;
 mod graph;
 mod remedy;
 mod report;
+mod signal;
 mod tree;
 mod walk;
 

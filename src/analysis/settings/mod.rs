@@ -1,0 +1,7 @@
+//! `pg settings`: what incidents turn on, judged.
+
+mod duration;
+mod report;
+mod rules;
+
+pub use report::{Judged, OverrideRow, PARTS, Settings, Verdict, judge_all, report};
