@@ -81,21 +81,27 @@ pub async fn run<D: Serialize + Table>(
         }
         Err(fault) => return Err(fault),
     };
+    let done = rounds(ctx, &connected, &settings, args, every, &job).await;
+    connected.close().await;
+    done
+}
+
+/// One round, or one each `every` until interrupted.
+async fn rounds<D: Serialize + Table>(
+    ctx: &mut Context<'_>,
+    connected: &Connected,
+    settings: &ConnectSettings,
+    args: &SnapshotArgs,
+    every: Option<Duration>,
+    job: &Job<'_, D>,
+) -> Result<ExitCode, Fault> {
     let parts = if args.save.is_some() {
         Parts::ALL
     } else {
         Parts::of(job.parts)
     };
     let Some(every) = every else {
-        return one(
-            ctx,
-            &connected,
-            &settings,
-            parts,
-            args.save.as_deref(),
-            &job,
-        )
-        .await;
+        return one(ctx, connected, settings, parts, args.save.as_deref(), job).await;
     };
     ctx.console.compact = true;
     ctx.console.redraw = ctx.stdout_is_terminal;
@@ -110,7 +116,7 @@ pub async fn run<D: Serialize + Table>(
         }
         tokio::select! {
             stop = tokio::signal::ctrl_c() => return stop.map(|()| last).map_err(Fault::Io),
-            round = one(ctx, &connected, &settings, parts, args.save.as_deref(), &job) => match round {
+            round = one(ctx, connected, settings, parts, args.save.as_deref(), job) => match round {
                 Ok(code) => last = code,
                 // The slot is kept: the next round may be answered.
                 Err(Fault::Round(error)) if !error.connection_lost => {

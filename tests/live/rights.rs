@@ -75,7 +75,8 @@ async fn without_pg_monitor() {
     );
     let filtered = said(&["pg", "activity", "--state", "idle-in-transaction"]);
     assert!(
-        filtered.contains("no session that could be seen (18 hidden ones may match it)"),
+        filtered.contains("no session that could be seen (")
+            && filtered.contains("18 hidden ones may match it"),
         "{filtered}"
     );
     let triage = stanch_as(&oncall, &["triage", "--json"]).json();

@@ -28,6 +28,12 @@ async fn only_bounded_reads_over_one_connection() {
             1,
             "{what:?}: one connection\n{said}"
         );
+        for lost in ["unexpected EOF", "could not receive data"] {
+            assert!(
+                !said.contains(lost),
+                "{what:?}: it leaves without a goodbye\n{said}"
+            );
+        }
         check(&what, &said);
     }
 }

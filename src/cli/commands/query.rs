@@ -65,7 +65,9 @@ async fn run_one(
 ) -> Result<ExitCode, Fault> {
     let settings = ConnectSettings::resolve(args, ctx.env)?;
     let connected = rounds::connect(ctx, &settings).await?;
-    let Rows { columns, rows } = query::run(&connected, topic, settings.round).await?;
+    let read = query::run(&connected, topic, settings.round).await;
+    connected.close().await;
+    let Rows { columns, rows } = read?;
     match ctx.console.format {
         Format::Table => {
             let text = view::query::rows(&columns, &rows, ctx.console.style);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, NoTls};
@@ -26,6 +27,21 @@ pub struct Connected {
     pub major: u32,
     /// The logins that were refused for want of a slot before.
     pub refusals: Vec<SlotRefusal>,
+    /// The task that moves bytes; it ends once the goodbye is sent.
+    moving: JoinHandle<()>,
+}
+
+/// A server that takes no goodbye isn't waited for.
+const GOODBYE: Duration = Duration::from_millis(200);
+
+impl Connected {
+    /// Says goodbye, so that the server frees the slot at once and its log shows no lost client.
+    pub async fn close(self) {
+        let Self { client, moving, .. } = self;
+        drop(client);
+        // Whether it was taken makes no difference to what was read.
+        let _ = timeout(GOODBYE, moving).await;
+    }
 }
 
 /// One attempt, with one deadline over all of it.
@@ -74,7 +90,7 @@ async fn open(
     if let Some(password) = &spec.password {
         config.password(password.expose());
     }
-    let (client, key_pid, major) = match spec.socket() {
+    let (client, key_pid, major, moving) = match spec.socket() {
         Some(path) => {
             stage.set(Stage::Tcp);
             let stream = UnixStream::connect(&path)
@@ -98,6 +114,7 @@ async fn open(
         key_pid,
         major,
         refusals: Vec::new(),
+        moving,
     })
 }
 
@@ -140,7 +157,10 @@ fn network(error: &io::Error, place: &str) -> Failure {
     (ConnectFault::Network, format!("{place}: {error}"))
 }
 
-async fn log_in<S>(config: &Config, stream: S) -> Result<(Client, i32, u32), Failure>
+async fn log_in<S>(
+    config: &Config,
+    stream: S,
+) -> Result<(Client, i32, u32, JoinHandle<()>), Failure>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
@@ -148,10 +168,10 @@ where
     let (client, connection) = config.connect_raw(stream, NoTls).await.map_err(classify)?;
     let major = major_of(connection.parameter("server_version").unwrap_or_default());
     // Ends by itself when the client is dropped; its error shows as that of the query that was under way.
-    tokio::spawn(async move {
+    let moving = tokio::spawn(async move {
         let _ = connection.await;
     });
-    Ok((client, key_pid.load(Ordering::Relaxed), major))
+    Ok((client, key_pid.load(Ordering::Relaxed), major, moving))
 }
 
 /// `15.18 (Debian …)`, `18beta1` → 15, 18; 0 when it can't be told, and then the oldest queries are used.
