@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] && echo env || echo sudo)
 
 .PHONY: demo test bench servers cargo lint
 
@@ -36,8 +36,8 @@ servers:
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || missing+=(pgbouncer); \
 	if [ "$${#missing[@]}" -gt 0 ]; then \
 		echo "installing: $${missing[*]}"; \
-		$(SUDO) apt-get update -qq; \
-		DEBIAN_FRONTEND=noninteractive $(SUDO) -E apt-get install -y -qq --no-install-recommends "$${missing[@]}" >/dev/null; \
+		$(AS_ROOT) apt-get update -qq; \
+		$(AS_ROOT) DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}" >/dev/null; \
 	fi
 
 cargo:
