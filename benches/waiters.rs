@@ -17,11 +17,11 @@ use stanch::drill::{self, Server, ServerOptions};
 use stanch::source::postgres::catalog;
 
 const WAITERS: usize = 1000;
-const RUNS: usize = 15;
-const WARM_UPS: usize = 3;
+const RUNS: usize = 9;
+const WARM_UPS: usize = 2;
 
-/// Who waits for whom by joining pg_locks with itself on every column of the lock's identity: each waiter with those
-/// that hold the lock. Without the last condition, as it is also in use, psql has half a million rows to print.
+/// Who waits for whom by joining pg_locks with itself on every column of the lock's identity, as it is in wide use:
+/// whoever waits for the same thing counts as a blocker too, so psql has a million rows to print.
 const SELF_JOIN: &str = "SELECT waiting.pid AS waiting_pid, wa.usename, holding.pid AS holding_pid, ha.usename, \
     wa.query, ha.query, wa.application_name, ha.application_name \
   FROM pg_catalog.pg_locks waiting \
@@ -38,7 +38,7 @@ const SELF_JOIN: &str = "SELECT waiting.pid AS waiting_pid, wa.usename, holding.
    AND holding.objsubid IS NOT DISTINCT FROM waiting.objsubid \
    AND holding.pid <> waiting.pid \
   JOIN pg_catalog.pg_stat_activity ha ON ha.pid = holding.pid \
-  WHERE NOT waiting.granted AND holding.granted";
+  WHERE NOT waiting.granted";
 
 struct Side {
     name: &'static str,
@@ -161,6 +161,7 @@ async fn main() {
     drill::until(&holder, &waiting).await.expect("they wait");
     let [host, port] = place(&server);
     let to = ["-h", &host, "-p", &port, "-U", "postgres", "-d", "postgres"];
+    let holders_only = format!("{SELF_JOIN} AND holding.granted");
     let raw = [
         "-c",
         "select * from pg_locks",
@@ -177,6 +178,10 @@ async fn main() {
             Side::new(
                 "psql, self-join of pg_locks",
                 &[&["psql", "-X"][..], &to, &["-c", SELF_JOIN]].concat(),
+            ),
+            Side::new(
+                "psql, the same with holders only",
+                &[&["psql", "-X"][..], &to, &["-c", &holders_only]].concat(),
             ),
             Side::new(
                 "psql, pg_locks and pg_stat_activity",
