@@ -16,6 +16,11 @@ pub fn stanch_command(what: &str, target: &Target) -> String {
 
 /// `psql … -c "…"` in a database of this server.
 pub fn psql_command(sql: &str, target: &Target, database: &str) -> String {
+    psql_commands(&[sql.to_owned()], target, database)
+}
+
+/// The same with several statements, each in a transaction of its own.
+pub fn psql_commands(statements: &[String], target: &Target, database: &str) -> String {
     // psql takes a name with these in it for a connection string.
     let database = match database.contains('=') || database.contains("://") {
         true => format!(
@@ -24,12 +29,11 @@ pub fn psql_command(sql: &str, target: &Target, database: &str) -> String {
         ),
         false => database.to_owned(),
     };
-    format!(
-        "psql {} -d {} -c {}",
-        place(target),
-        shell_word(&database),
-        shell_word(sql)
-    )
+    let mut command = format!("psql {} -d {}", place(target), shell_word(&database));
+    for sql in statements {
+        command.push_str(&format!(" -c {}", shell_word(sql)));
+    }
+    command
 }
 
 fn place(target: &Target) -> String {

@@ -165,21 +165,16 @@ pub fn capacity(snapshot: &Snapshot) -> Option<Capacity> {
     })
 }
 
-/// A refusal that is older says nothing of the slots that are taken now.
-const FRESH_MS: u64 = 1600;
-
 /// At the refusal all slots of a kind were taken; of those that aren't seen now at least this many still are. One of
 /// them may be the one that we got.
 fn unaccounted(snapshot: &Snapshot, server: &Server, usable: u32, used: u32) -> Option<u32> {
     let taken = snapshot
         .refusals
         .iter()
-        .filter(|refusal| refusal.ms_before < FRESH_MS)
+        // If the same login got in after all, slots have freed since: then nothing is known of how many.
+        .filter(|refusal| refusal.is_fresh() && refusal.user != snapshot.target.user)
         .filter_map(|refusal| match refusal.limit {
             SlotLimit::Nothing => Some(server.max_connections.saturating_sub(1)),
-            SlotLimit::Reserved if refusal.user == snapshot.target.user => {
-                Some(usable.saturating_sub(1))
-            }
             // Another login got in, on a slot of the reserve.
             SlotLimit::Reserved => Some(usable),
             SlotLimit::Role | SlotLimit::Database | SlotLimit::Pooler | SlotLimit::Unknown => None,

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::model::{Part, Snapshot, Target, Timestamp};
 
-pub use command::{psql_command, stanch_command};
+pub use command::{psql_command, psql_commands, stanch_command};
 pub use coverage::Coverage;
 pub use lookup::Lookup;
 

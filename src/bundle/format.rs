@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -88,8 +89,16 @@ fn cause(error: &serde_json::Error) -> String {
 /// # Errors
 /// When the place can't be written to.
 pub fn write(path: &Path, snapshot: &Snapshot) -> io::Result<()> {
-    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
-        return write_to(&mut OpenOptions::new().write(true).open(path)?, snapshot);
+    let through = path.starts_with("/dev")
+        || path
+            .metadata()
+            .map_or(path.is_symlink(), |meta| !meta.is_file());
+    if through {
+        let mut open = OpenOptions::new();
+        return write_to(
+            &mut open.append(true).create(true).mode(0o600).open(path)?,
+            snapshot,
+        );
     }
     // A link stays a link: what it leads to is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());

@@ -199,7 +199,7 @@ pub struct ActivityArgs {
 #[derive(Debug, ClapArgs)]
 pub struct RepeatArgs {
     /// Repeat over the same connection until interrupted
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = wait, conflicts_with = "from")]
     pub every: Option<Duration>,
     #[command(flatten)]
     pub snapshot: SnapshotArgs,
@@ -215,7 +215,9 @@ pub struct SnapshotArgs {
         long,
         value_name = "FILE",
         help_heading = "Snapshots",
-        conflicts_with_all = ["save", "host", "port", "username", "dbname"]
+        conflicts_with_all = [
+            "save", "host", "port", "username", "dbname", "connect_timeout", "wait_slot", "timeout", "deadline"
+        ]
     )]
     pub from: Option<PathBuf>,
     #[command(flatten)]
@@ -246,7 +248,7 @@ pub struct ConnectArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]
     pub connect_timeout: Option<Duration>,
     /// When every slot is taken: how long to keep knocking
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", help_heading = "Connection")]
+    #[arg(long, value_name = "TIME", value_parser = wait, default_value = "10s", help_heading = "Connection")]
     pub wait_slot: Duration,
     /// statement_timeout of each read
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s", help_heading = "Connection")]
@@ -261,7 +263,7 @@ pub struct DrillArgs {
     /// The incident; without one, all of them are listed
     pub incident: Option<IncidentArg>,
     /// Hold so long instead of until Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = wait)]
     pub hold: Option<Duration>,
     /// Show the triage and end at once
     #[arg(long, conflicts_with = "hold")]
@@ -321,6 +323,16 @@ pub fn host_or_help(argv: impl Iterator<Item = OsString>) -> Vec<OsString> {
         }
     }
     argv
+}
+
+/// Any time that a clock can be moved by.
+fn wait(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time.is_zero() {
+        Ok(time)
+    } else {
+        limit(text)
+    }
 }
 
 fn query_names() -> clap::builder::PossibleValuesParser {

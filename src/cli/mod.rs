@@ -5,6 +5,7 @@ mod commands;
 mod fault;
 mod rounds;
 mod settings;
+mod stop;
 mod terminal;
 
 use std::ffi::OsString;

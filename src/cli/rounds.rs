@@ -11,6 +11,8 @@ use super::args::SnapshotArgs;
 use super::commands::Context;
 use super::fault::Fault;
 use super::settings::ConnectSettings;
+use super::stop::Stop;
+use super::terminal;
 use crate::analysis::Report;
 use crate::bundle;
 use crate::model::{ExitCode, Snapshot, Target, Timestamp};
@@ -76,7 +78,9 @@ pub async fn run<D: Serialize + Table>(
                 return answer(ctx, &snapshot, args.save.as_deref(), &job);
             }
             // That there was no slot is worth keeping too.
-            save(args.save.as_deref(), &snapshot)?;
+            if let Err(fault) = save(args.save.as_deref(), &snapshot) {
+                ctx.console.error(&fault.to_string(), None);
+            }
             return Err(Fault::Connect(error));
         }
         Err(fault) => return Err(fault),
@@ -108,14 +112,18 @@ async fn rounds<D: Serialize + Table>(
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = ExitCode::Ok;
+    let mut stop = Stop::new()?;
     loop {
         tokio::select! {
             // Ending a repeat is how it ends: the code is that of the last round.
-            stop = tokio::signal::ctrl_c() => return stop.map(|()| last).map_err(Fault::Io),
+            () = stop.asked() => return Ok(last),
             _ = ticks.tick() => {}
         }
+        if ctx.stdout_is_terminal {
+            (ctx.console.style.width, ctx.console.style.height) = terminal::size();
+        }
         tokio::select! {
-            stop = tokio::signal::ctrl_c() => return stop.map(|()| last).map_err(Fault::Io),
+            () = stop.asked() => return Ok(last),
             round = one(ctx, connected, settings, parts, args.save.as_deref(), job) => match round {
                 Ok(code) => last = code,
                 // The slot is kept: the next round may be answered.

@@ -35,7 +35,7 @@ fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
     {
         places.push(folder.join("stanch/stanch.yaml"));
     }
-    Ok(config::load(&places, ConnSpec::check_target)?)
+    Ok(config::load(&places)?)
 }
 
 /// The limits of `stanch.yaml`, and over them those of the command line.
@@ -67,10 +67,12 @@ impl ConnectSettings {
             );
         }
         // A word is a target if there is one of that name, else a database.
-        let target = args
-            .dbname
-            .as_ref()
-            .and_then(|name| Some((name, config.targets.get(name)?)));
+        let target = match &args.dbname {
+            Some(name) => config
+                .target(name, ConnSpec::check_target)?
+                .map(|target| (name, target)),
+            None => None,
+        };
         let input = ConnInput {
             host: args.host.clone(),
             port: args.port,
@@ -82,14 +84,16 @@ impl ConnectSettings {
             target_name: target.map(|(name, _)| name.clone()),
         };
         if let (Some(word), None) = (&args.dbname, target)
-            && !config.targets.is_empty()
+            && !config.target_names().is_empty()
             && !word.contains("://")
         {
-            let known: Vec<&str> = config.targets.keys().map(String::as_str).collect();
             warnings.push(format!(
                 "{word} is no target of stanch.yaml ({}): taken for a database's name",
-                known.join(", ")
+                config.target_names().join(", ")
             ));
+        }
+        if ConnSpec::passes_over_database_url(&input, env) {
+            warnings.push("DATABASE_URL isn't a postgresql:// URL: not read".into());
         }
         // With another place than the target's its rescue login would lead to the target again.
         let elsewhere = args.host.is_some() || args.port.is_some();
@@ -137,7 +141,7 @@ fn rescue(name: &str, db: &str, env: &Environment) -> Result<ConnSpec, String> {
         ..ConnInput::default()
     };
     let mut spec = ConnSpec::resolve(&input, env).map_err(|e| e.to_string())?;
-    if let Some(password) = env.get("STANCH_RESCUE_PASSWORD") {
+    if let Some(password) = env.get("STANCH_RESCUE_PASSWORD").filter(|p| !p.is_empty()) {
         spec.password = Some(Secret::new(password.as_str()));
     }
     Ok(spec)

@@ -37,10 +37,9 @@ pub fn console(output: &OutputArgs, env: &Environment) -> Console {
             terminal && !no_color && env.get("TERM").is_none_or(|term| term != "dumb")
         }
     };
-    let size = terminal.then(terminal_size::terminal_size).flatten();
     let columns = || env.get("COLUMNS").and_then(|columns| columns.parse().ok());
-    let width = size.map(|(width, _)| usize::from(width.0)).or_else(columns);
-    let height = size.map(|(_, height)| usize::from(height.0));
+    let (width, height) = if terminal { size() } else { (None, None) };
+    let width = width.or_else(columns);
     let style = Style {
         width,
         height,
@@ -50,4 +49,11 @@ pub fn console(output: &OutputArgs, env: &Environment) -> Console {
     let mut console = Console::new(Box::new(stdout), Box::new(io::stderr()), format, style);
     console.quiet = output.quiet;
     console
+}
+
+/// Columns and lines of the terminal, as they are now.
+pub fn size() -> (Option<usize>, Option<usize>) {
+    terminal_size::terminal_size()
+        .map(|(width, height)| (usize::from(width.0), usize::from(height.0)))
+        .unzip()
 }

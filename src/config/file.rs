@@ -13,12 +13,46 @@ use crate::model::Thresholds;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     #[serde(default)]
-    pub targets: BTreeMap<String, TargetConfig>,
+    targets: Option<BTreeMap<String, TargetConfig>>,
     #[serde(default)]
-    thresholds: BTreeMap<String, Scalar>,
+    thresholds: Option<BTreeMap<String, Scalar>>,
+    /// Where it was read, for messages.
+    #[serde(skip)]
+    path: PathBuf,
     /// Read by the Redis reports.
     #[serde(default, rename = "redis")]
     _redis: Option<serde::de::IgnoredAny>,
+}
+
+impl Config {
+    /// A target by its name, if its `db` passes `check`; others may be what they like.
+    ///
+    /// # Errors
+    /// What is wrong with its `db`.
+    pub fn target(
+        &self,
+        name: &str,
+        check: fn(&str) -> Result<(), String>,
+    ) -> Result<Option<&TargetConfig>, ConfigError> {
+        let Some(target) = self.targets.as_ref().and_then(|targets| targets.get(name)) else {
+            return Ok(None);
+        };
+        // A rescue login that can't be used is told when it is needed: it must not end a login that works.
+        check(&target.db).map_err(|what| ConfigError::Target {
+            path: self.path.clone(),
+            target: name.into(),
+            what,
+        })?;
+        Ok(Some(target))
+    }
+
+    pub fn target_names(&self) -> Vec<&str> {
+        self.targets
+            .iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
 }
 
 /// One server by name.
@@ -70,17 +104,14 @@ pub enum ConfigError {
     Threshold { path: PathBuf, what: String },
 }
 
-/// The first of these files that exists; none is no fault. `check` tells what is wrong with a target's `db`.
+/// The first of these files that exists; none is no fault.
 ///
 /// # Errors
 /// When the file can't be read or isn't what it should be.
-pub fn load(
-    places: &[PathBuf],
-    check: fn(&str) -> Result<(), String>,
-) -> Result<(Config, Thresholds), ConfigError> {
+pub fn load(places: &[PathBuf]) -> Result<(Config, Thresholds), ConfigError> {
     for path in places {
         match std::fs::read_to_string(path) {
-            Ok(text) => return parse(path, &text, check),
+            Ok(text) => return parse(path, &text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
                 return Err(ConfigError::Io {
@@ -93,26 +124,15 @@ pub fn load(
     Ok((Config::default(), Thresholds::default()))
 }
 
-fn parse(
-    path: &Path,
-    text: &str,
-    check: fn(&str) -> Result<(), String>,
-) -> Result<(Config, Thresholds), ConfigError> {
-    let config: Config = if text.trim().is_empty() {
+fn parse(path: &Path, text: &str) -> Result<(Config, Thresholds), ConfigError> {
+    let mut config: Config = if text.trim().is_empty() {
         Config::default()
     } else {
         serde_yaml::from_str(text).map_err(|e| yaml_error(path, &e))?
     };
-    for (name, target) in &config.targets {
-        // A rescue login that can't be used is told when it is needed: it must not end a login that works.
-        check(&target.db).map_err(|what| ConfigError::Target {
-            path: path.into(),
-            target: name.clone(),
-            what,
-        })?;
-    }
+    config.path = path.into();
     let mut limits = Thresholds::default();
-    for (name, value) in &config.thresholds {
+    for (name, value) in config.thresholds.iter().flatten() {
         let text = match value {
             Scalar::Number(number) => number.to_string(),
             Scalar::Text(text) => text.clone(),
@@ -151,12 +171,17 @@ mod tests {
     use super::*;
     use crate::model::{Millis, Percent};
 
-    fn read(text: &str) -> Result<(Config, Thresholds), ConfigError> {
-        let check = |url: &str| match url.contains(":pw@") {
+    fn check(url: &str) -> Result<(), String> {
+        match url.contains(":pw@") {
             true => Err("a password doesn't belong in this file".to_owned()),
             false => Ok(()),
-        };
-        parse(Path::new("stanch.yaml"), text, check)
+        }
+    }
+
+    fn read(text: &str) -> Result<(Config, Thresholds), ConfigError> {
+        let (config, thresholds) = parse(Path::new("stanch.yaml"), text)?;
+        config.target("a", check)?;
+        Ok((config, thresholds))
     }
 
     #[test]
@@ -168,7 +193,12 @@ mod tests {
         )
         .expect("a config");
         assert_eq!(
-            config.targets["prod"].rescue.as_deref(),
+            config
+                .target("prod", check)
+                .expect("sound")
+                .expect("there")
+                .rescue
+                .as_deref(),
             Some("service=prod-admin")
         );
         assert_eq!(thresholds.idle_in_transaction, 5);
@@ -216,6 +246,17 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_no_fault() {
-        assert!(read("").expect("a config").0.targets.is_empty());
+        for text in ["", "targets:\n", "targets:\nthresholds:\n"] {
+            assert!(
+                read(text).expect("a config").0.target_names().is_empty(),
+                "{text}"
+            );
+        }
+        let one_bad =
+            "targets: { bad: { db: \"postgresql://u:pw@h/d\" }, a: { db: postgresql://h/d } }";
+        assert_eq!(
+            read(one_bad).expect("the other is sound").0.target_names(),
+            ["a", "bad"]
+        );
     }
 }

@@ -48,7 +48,7 @@ pub fn set(thresholds: &mut Thresholds, name: &str, value: &str) -> Result<(), S
 
 fn percent(text: &str) -> Option<Percent> {
     let number: f64 = text.strip_suffix('%').unwrap_or(text).trim().parse().ok()?;
-    (0.0..=1000.0).contains(&number).then_some(Percent(number))
+    (0.0..=100.0).contains(&number).then_some(Percent(number))
 }
 
 fn time(text: &str) -> Option<Millis> {

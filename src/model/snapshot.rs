@@ -44,8 +44,16 @@ pub struct SlotRefusal {
     pub limit: SlotLimit,
     pub user: String,
     pub database: String,
-    /// So long before the connection was had (or given up), in ms.
+    /// So long before the round of reads (or before it was given up), in ms.
     pub ms_before: u64,
+}
+
+impl SlotRefusal {
+    /// Recent enough to tell of the slots that are taken now.
+    pub fn is_fresh(&self) -> bool {
+        const FRESH_MS: u64 = 1600;
+        self.ms_before < FRESH_MS
+    }
 }
 
 /// What was reduced before anything was shown or saved.

@@ -21,10 +21,11 @@ fn secret_tag(sql: &str, depth: usize) -> Option<String> {
     let tokens = tokens(sql);
     let words: Vec<Option<String>> = tokens.iter().map(upper_word).collect();
     let word = |i: usize| words.get(i).and_then(Option::as_deref);
+    let has_program = words.iter().flatten().any(|word| word == "PROGRAM");
     for i in 0..tokens.len() {
         let verb = match word(i) {
             Some(verb @ ("CREATE" | "ALTER")) => verb,
-            Some("COPY") if statement_has(&tokens[i..], "PROGRAM") => {
+            Some("COPY") if has_program && statement_has(&tokens[i..], "PROGRAM") => {
                 return Some("COPY … PROGRAM".into());
             }
             Some("PASSWORD") if matches!(tokens.get(i + 1), Some(Token::Text(_))) => {

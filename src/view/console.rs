@@ -48,7 +48,7 @@ impl Style {
         let all: Vec<&str> = text.lines().collect();
         for (n, line) in all.iter().enumerate() {
             // A terminal wraps what is longer than itself.
-            let takes = width(line).div_ceil(columns).max(1);
+            let takes = width(&without_colour(line)).div_ceil(columns).max(1);
             if takes > room {
                 out.push_str(&format!("… {} more lines", all.len() - n));
                 return out;
@@ -109,7 +109,7 @@ impl Console {
     /// When standard output can't be written to; a closed pipe is for the caller to take as success.
     pub fn result(&mut self, text: &str) -> io::Result<()> {
         if self.redraw && self.format == Format::Table {
-            self.out.write_all(b"\x1b[H\x1b[2J\x1b[3J")?;
+            self.out.write_all(b"\x1b[H\x1b[2J")?;
             self.out.write_all(self.style.top(text).as_bytes())?;
         } else {
             self.out.write_all(text.as_bytes())?;
@@ -142,4 +142,54 @@ impl Console {
 /// A server's words reach a terminal here as well.
 fn clean_lines(text: &str) -> String {
     text.lines().map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// The text as it is seen: our own colours take no columns.
+fn without_colour(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c == '\x1b' {
+            chars.by_ref().find(|c| *c == 'm');
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_top_of_a_round_fits_the_terminal() {
+        let style = Style {
+            width: Some(10),
+            height: Some(6),
+            color: true,
+            verbose: false,
+        };
+        let text = format!(
+            "{}\n{}\nthree\nfour\nfive\n",
+            style.strong("one"),
+            "x".repeat(15)
+        );
+        assert_eq!(
+            style.top(&text),
+            format!(
+                "{}\n{}\nthree\n… 2 more lines",
+                style.strong("one"),
+                "x".repeat(15)
+            )
+        );
+        assert_eq!(
+            Style {
+                height: None,
+                ..style
+            }
+            .top(&text),
+            text
+        );
+    }
 }

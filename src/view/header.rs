@@ -5,9 +5,9 @@ use super::sanitize::{clean, width};
 use crate::analysis::Head;
 use crate::model::{ServerRole, Target};
 
-/// `app@db1:5432 · PostgreSQL 15.18 primary`
+/// `app@db1:5432 as oncall · PostgreSQL 15.18 primary`
 pub fn identity(target: &Target) -> String {
-    let mut text = clean(&target.label());
+    let mut text = clean(&format!("{} as {}", target.label(), target.user));
     if let Some(version) = &target.server_version {
         // Distributions add their own name in brackets.
         let version = version.split_whitespace().next().unwrap_or(version);

@@ -265,7 +265,13 @@ fn what_two_roots_block_is_freed_by_neither() {
     let counts: Vec<(i32, usize, usize)> = forest
         .roots
         .iter()
-        .map(|r| (r.pid.map_or(0, |pid| pid.0), r.blocked_total, r.freed))
+        .map(|r| {
+            (
+                r.pid.map_or(0, |pid| pid.0),
+                r.blocked_total,
+                r.freed.unwrap_or(usize::MAX),
+            )
+        })
         .collect();
     assert_eq!(counts, [(11, 2, 1), (10, 1, 0)]);
 }
@@ -274,6 +280,9 @@ fn what_two_roots_block_is_freed_by_neither() {
 #[test]
 fn an_unknown_order_is_not_guessed() {
     let mut s = snapshot();
+    if let Some(server) = s.server.get_mut() {
+        server.version_num = 130_023;
+    }
     s.activity = Section::Collected(
         [10, 20, 21]
             .map(|pid| session(pid, SessionState::Active))
@@ -344,7 +353,7 @@ fn thousands_of_readers_before_one_ddl() {
     let root = &forest.roots[0];
     assert_eq!(
         (root.blocked_direct, root.blocked_total, root.freed),
-        (1, 300, 0)
+        (1, 300, Some(0))
     );
     assert_eq!(
         (root.remedy.action, root.remedy.pid),
@@ -500,7 +509,7 @@ proptest! {
         let got: BTreeSet<(Option<i32>, usize, usize, usize)> = forest
             .roots
             .iter()
-            .map(|r| (r.pid.map(|pid| pid.0), r.blocked_direct, r.blocked_total, r.freed))
+            .map(|r| (r.pid.map(|pid| pid.0), r.blocked_direct, r.blocked_total, r.freed.unwrap_or(usize::MAX)))
             .collect();
         prop_assert_eq!(got, want);
         prop_assert_eq!(forest.roots.len(), roots.len());
@@ -549,6 +558,9 @@ fn a_ddl_is_cancelled_only_where_that_frees_most() {
 #[test]
 fn a_long_queue_of_an_old_server() {
     let mut s = snapshot();
+    if let Some(server) = s.server.get_mut() {
+        server.version_num = 130_023;
+    }
     let mut sessions = vec![session(1, SessionState::IdleInTransaction)];
     let mut locks = vec![held(Some(1), "1/1", &orders(), LockMode::AccessShare)];
     for pid in 2..=242 {
@@ -570,7 +582,12 @@ fn a_long_queue_of_an_old_server() {
         (forest.roots.len(), forest.roots[0].blocked_total),
         (1, 241)
     );
-    assert_eq!(forest.roots[0].remedy.pid, Some(Pid(2)), "the DDL");
+    assert_eq!(
+        forest.roots[0].remedy.pid,
+        Some(Pid(2)),
+        "the DDL: {:?}",
+        forest.roots[0].remedy
+    );
     assert_eq!(
         forest.longest_wait_ms, None,
         "an unknown wait is not a number"
@@ -664,4 +681,90 @@ fn a_deep_chain_stays_on_a_screen() {
         "{}",
         forest.trees[0].lines.len()
     );
+}
+
+/// Two DDLs, one behind the other, before the readers: both must go, and both are named.
+#[test]
+fn two_ddls_in_one_queue() {
+    let mut s = snapshot();
+    let mut sessions = vec![
+        session(1, SessionState::IdleInTransaction),
+        session(2, SessionState::IdleInTransaction),
+    ];
+    let mut locks = vec![
+        held(Some(1), "1/1", &orders(), LockMode::AccessShare),
+        held(Some(2), "2/1", &orders(), LockMode::AccessShare),
+    ];
+    for pid in 10..16 {
+        sessions.push(session(pid, SessionState::Active));
+        let mode = if pid < 12 {
+            LockMode::AccessExclusive
+        } else {
+            LockMode::AccessShare
+        };
+        locks.push(awaited(pid, &orders(), mode, Some(pid.into())));
+    }
+    s.activity = Section::Collected(sessions);
+    s.locks = Section::Collected(locks);
+    let forest = forest(&s);
+    let remedy = &forest.roots[0].remedy;
+    assert_eq!(
+        (remedy.action, remedy.behind),
+        (Action::Cancel, Some(4)),
+        "{remedy:?}"
+    );
+    let command = remedy.command.as_deref().expect("a command");
+    assert_eq!(command.matches(" -c ").count(), 2, "{command}");
+    assert!(
+        command.contains("pid = 10 ") && command.contains("pid = 11 "),
+        "{command}"
+    );
+}
+
+/// A root whose end frees nobody says so.
+#[test]
+fn one_root_of_two_frees_nobody() {
+    let mut s = snapshot();
+    s.activity = Section::Collected(vec![
+        session(1, SessionState::IdleInTransaction),
+        session(2, SessionState::IdleInTransaction),
+        session(10, SessionState::Active),
+    ]);
+    s.locks = Section::Collected(vec![
+        held(Some(1), "1/1", &orders(), LockMode::RowExclusive),
+        held(Some(2), "2/1", &orders(), LockMode::RowExclusive),
+        awaited(10, &orders(), LockMode::Share, Some(0)),
+    ]);
+    let forest = forest(&s);
+    assert_eq!(forest.roots.len(), 2);
+    for root in &forest.roots {
+        assert_eq!((root.blocked_total, root.freed), (1, Some(0)));
+        assert!(
+            root.remedy.why.contains("by itself that frees nobody"),
+            "{:?}",
+            root.remedy
+        );
+    }
+}
+
+/// Before PostgreSQL 14 a wait is no older than its statement: a short one is momentary there as well.
+#[test]
+fn momentary_on_an_old_server() {
+    let of = |micros: i64| {
+        let mut s = snapshot();
+        if let Some(server) = s.server.get_mut() {
+            server.version_num = 120_022;
+        }
+        let mut waiter = session(20, SessionState::Active);
+        waiter.query_start = Some(at(3_600_000_000 - micros));
+        s.activity = Section::Collected(vec![session(10, SessionState::IdleInTransaction), waiter]);
+        s.locks = Section::Collected(vec![
+            held(Some(10), "10/1", &orders(), LockMode::RowExclusive),
+            awaited(20, &orders(), LockMode::Share, None),
+        ]);
+        let forest = forest(&s);
+        (forest.roots[0].remedy.action, forest.longest_wait_ms)
+    };
+    assert_eq!(of(20_000), (Action::Wait, None));
+    assert_eq!(of(5_000_000), (Action::Terminate, None));
 }

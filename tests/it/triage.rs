@@ -462,12 +462,15 @@ fn refusals_are_exhaustion() {
         unaccounted.title.starts_with("at least 97 slots"),
         "{unaccounted:?}"
     );
-    s.refusals[0].ms_before = 5000;
-    assert_eq!(
-        severity(&s, FindingId::ConnUnaccounted),
-        None,
-        "an old refusal says nothing of now"
-    );
+    // An old refusal, or one of the login that got in after all, says nothing of the slots that are taken now.
+    for (user, ms_before) in [("app", 5000), ("oncall", 300)] {
+        s.refusals[0].user = user.into();
+        s.refusals[0].ms_before = ms_before;
+        assert_eq!(severity(&s, FindingId::ConnUnaccounted), None);
+        assert_eq!(severity(&s, FindingId::ConnExhausted), None);
+        let was = find(&s, FindingId::ConnNearLimit).expect("it was full a moment ago");
+        assert!(was.title.contains("ago; now 0 of 97"), "{was:?}");
+    }
 }
 
 #[test]
@@ -551,4 +554,33 @@ fn sessions_of_which_nothing_is_known() {
     assert!(settings::report(&s).data.settings.is_empty());
     assert!(horizon::report(&s).data.horizon.is_empty());
     assert!(!doctor::report(&s).data.doctor.is_empty());
+}
+
+/// What isn't a setting is no setting, however mild.
+#[test]
+fn a_mild_lock_finding_is_shown() {
+    let tag = LockTag::VirtualXid { vxid: "3/7".into() };
+    let mut s = with(vec![
+        session(1, SessionState::IdleInTransaction),
+        session(2, SessionState::Active),
+    ]);
+    s.locks = Section::Collected(vec![
+        held(Some(1), "3/7", &tag, LockMode::Exclusive),
+        awaited(2, &tag, LockMode::Share, Some(HOUR - 60 * SECOND)),
+    ]);
+    assert_eq!(severity(&s, FindingId::LockChain), Some(Severity::Info));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("one.json");
+    stanch::bundle::write(&file, &s).expect("written");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_stanch"))
+        .args(["triage", "--from", &file.display().to_string()])
+        .env_clear()
+        .output()
+        .expect("the program runs");
+    let shown = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(
+        shown.contains("info  lock.chain: 1 session waits"),
+        "{shown}"
+    );
+    assert_eq!(output.status.code(), Some(0));
 }

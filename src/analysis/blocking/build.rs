@@ -10,6 +10,10 @@ impl<'a> Graph<'a> {
     pub fn new(lookup: &Lookup<'a>) -> Self {
         let snapshot = lookup.snapshot;
         let locks = snapshot.locks.rows();
+        let has_waitstart = snapshot
+            .server
+            .get()
+            .is_some_and(|s| s.version_num >= 140_000);
         let mut build = Builder {
             lookup,
             index: HashMap::new(),
@@ -30,13 +34,17 @@ impl<'a> Graph<'a> {
                 });
                 queues.len() - 1
             });
+            // From PostgreSQL 14 on a wait without a start has only just begun; before it none has one.
+            let since = lock
+                .waitstart
+                .or(has_waitstart.then_some(snapshot.taken_at));
             queues[queue].waits.push(waits.len());
             wait_of_pid.entry(pid).or_default().push(waits.len());
             waits.push(Wait {
                 node: build.session(pid),
                 mode: &lock.mode,
-                since: lock.waitstart,
-                order: lock.waitstart.or_else(|| lookup.session(pid)?.query_start),
+                since,
+                order: since.or_else(|| lookup.session(pid)?.query_start),
                 queue,
                 position: 0,
                 unwanted: conflicts(&lock.mode),

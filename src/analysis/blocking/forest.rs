@@ -7,7 +7,7 @@ use super::graph::{Graph, Holder, Link, Node};
 use super::report::{Blockers, Edge, EdgeLock, Root, RootKind, Source};
 use super::{cycles, remedy, tree};
 use crate::analysis::Lookup;
-use crate::model::{BackendType, Pid, PreparedXact};
+use crate::model::{BackendType, Millis, Pid, PreparedXact};
 
 /// Up to so many edges the list is complete.
 const MOST_EDGES: usize = 10_000;
@@ -69,6 +69,11 @@ pub fn build(lookup: &Lookup<'_>) -> Blockers {
         .filter(|wait| blocked[graph.waits[*wait].node])
         .filter_map(|wait| graph.wait_age(wait, now))
         .max();
+    let at_most = (0..graph.waits.len())
+        .filter(|wait| blocked[graph.waits[*wait].node])
+        .map(|wait| graph.wait_at_most(wait, now));
+    // One of which nothing is known may have waited for any time.
+    let at_most = at_most.map(|age| age.unwrap_or(Millis(u64::MAX))).max();
     Blockers {
         roots: described,
         edges_truncated: edges.len() < edges_total,
@@ -77,6 +82,7 @@ pub fn build(lookup: &Lookup<'_>) -> Blockers {
         cycles: cycles.iter().map(|nodes| pids(&graph, nodes)).collect(),
         blocked: blocked.iter().filter(|blocked| **blocked).count(),
         longest_wait_ms: longest,
+        wait_at_most: at_most,
         trees,
     }
 }
@@ -177,7 +183,7 @@ fn describe(
     lookup: &Lookup<'_>,
     root: &Found,
     freed: usize,
-    only_behind: &mut HashMap<Node, usize>,
+    only_behind: &mut HashMap<Vec<Node>, usize>,
 ) -> Root {
     let now = lookup.snapshot.taken_at;
     let node = root.nodes[0];
@@ -191,16 +197,21 @@ fn describe(
         (Holder::Session(pid), RootKind::Session | RootKind::Startup) => Some(*pid),
         _ => None,
     };
-    let waits = root.reached.iter().flat_map(|node| graph.waits_of(*node));
-    let longest = waits.filter_map(|wait| graph.wait_age(*wait, now)).max();
+    let waits = || root.reached.iter().flat_map(|node| graph.waits_of(*node));
+    let longest = waits().filter_map(|wait| graph.wait_age(*wait, now)).max();
+    let bounds = waits().map(|wait| graph.wait_at_most(*wait, now).unwrap_or(Millis(u64::MAX)));
+    let at_most = bounds.max();
+    let shared_rows =
+        pid.is_some_and(|pid| remedy::may_share_rows(graph, lookup, pid, &root.direct));
     let mut blocked = remedy::Blocked {
         direct: &root.direct,
         total: root.reached.len(),
+        freed,
         only_behind,
     };
-    let momentary = longest.is_some_and(|wait| wait < remedy::MOMENT);
+    let momentary = at_most.is_some_and(|wait| wait < remedy::MOMENT);
     let remedy = match root.kind {
-        RootKind::Prepared | RootKind::Session if momentary => remedy::momentary(longest),
+        RootKind::Prepared | RootKind::Session if momentary => remedy::momentary(at_most),
         RootKind::Prepared => remedy::prepared(lookup, prepared),
         RootKind::Cycle => remedy::cycle(lookup, &pids(graph, &root.nodes)),
         RootKind::Startup => remedy::startup(),
@@ -242,14 +253,13 @@ fn describe(
             _ => root.direct.len(),
         },
         blocked_total: root.reached.len(),
-        freed,
+        freed: (!shared_rows).then_some(freed),
         members: if root.kind == RootKind::Cycle {
             pids(graph, &root.nodes)
         } else {
             Vec::new()
         },
-        shared_rows: pid
-            .is_some_and(|pid| remedy::may_share_rows(graph, lookup, pid, &root.direct)),
+        shared_rows,
         longest_wait_ms: longest,
         remedy,
     }
@@ -258,7 +268,7 @@ fn describe(
 fn edges(graph: &Graph<'_>, lookup: &Lookup<'_>) -> (Vec<Edge>, usize) {
     let now = lookup.snapshot.taken_at;
     let total = graph.count_edges();
-    let mut edges = Vec::new();
+    let mut edges: Vec<(Node, Edge)> = Vec::new();
     for wait in 0..graph.waits.len() {
         let links = if total > MOST_EDGES {
             graph.nearest_of_wait(wait)
@@ -271,7 +281,7 @@ fn edges(graph: &Graph<'_>, lookup: &Lookup<'_>) -> (Vec<Edge>, usize) {
         };
         let tag = graph.tag(wait);
         edges.extend(links.into_iter().map(|link| {
-            Edge {
+            let edge = Edge {
                 waiter,
                 blocker: match graph.nodes[link.blocker] {
                     Holder::Session(pid) => Some(pid),
@@ -293,10 +303,17 @@ fn edges(graph: &Graph<'_>, lookup: &Lookup<'_>) -> (Vec<Edge>, usize) {
                     database: tag.database().and_then(|oid| lookup.database(oid)),
                 }),
                 wait_ms: graph.wait_age(wait, now),
-            }
+            };
+            (link.blocker, edge)
         }));
     }
-    edges.sort_by_key(|edge| (edge.waiter, edge.blocker, edge.gid.clone()));
-    edges.dedup_by_key(|edge| (edge.waiter, edge.blocker, edge.gid.clone()));
-    (edges, total)
+    edges.sort_by(|(a_node, a), (b_node, b)| {
+        let key = |edge: &Edge| (edge.waiter, edge.blocker);
+        key(a)
+            .cmp(&key(b))
+            .then_with(|| a.gid.cmp(&b.gid))
+            .then(a_node.cmp(b_node))
+    });
+    edges.dedup_by_key(|(node, edge)| (edge.waiter, *node));
+    (edges.into_iter().map(|(_, edge)| edge).collect(), total)
 }

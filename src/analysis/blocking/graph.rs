@@ -77,6 +77,11 @@ impl<'a> Graph<'a> {
         self.waits[wait].since.map(|since| since.age_at(now))
     }
 
+    /// An upper bound: a wait is no older than the statement that waits. Before PostgreSQL 14 nothing else is known.
+    pub fn wait_at_most(&self, wait: usize, now: Timestamp) -> Option<Millis> {
+        self.waits[wait].order.map(|order| order.age_at(now))
+    }
+
     pub fn waits_of(&self, node: Node) -> &[usize] {
         self.waits_of.get(&node).map_or(&[], Vec::as_slice)
     }

@@ -1,11 +1,11 @@
 //! What to do about a root: the one action, the exact command for it, and what is lost by it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::graph::{Graph, Holder, Link, Node};
-use super::signal::signal;
+use super::signal::{signal, signal_all};
 use crate::analysis::coverage::grant;
 use crate::analysis::{Lookup, psql_command};
 use crate::model::{
@@ -49,8 +49,9 @@ pub struct Remedy {
 pub struct Blocked<'r> {
     pub direct: &'r [Link],
     pub total: usize,
-    /// How many wait only behind each DDL: the same for every root, and dear to count.
-    pub only_behind: &'r mut HashMap<Node, usize>,
+    pub freed: usize,
+    /// How many wait only behind each few DDLs: the same for every root, and dear to count.
+    pub only_behind: &'r mut HashMap<Vec<Node>, usize>,
 }
 
 /// Shorter waits are a busy row, not an incident: what holds it will be gone before anybody has read its name.
@@ -209,6 +210,11 @@ pub fn session(
             remedy.why
         );
     }
+    if blocked.freed == 0 && remedy.action != Action::Wait {
+        remedy
+            .why
+            .push_str("; by itself that frees nobody: the other roots must end too");
+    }
     if blocked
         .direct
         .iter()
@@ -303,47 +309,73 @@ fn holds_advisory(lookup: &Lookup<'_>, session: &Session) -> bool {
 
 /// The DDL to cancel, where most of those who wait do so only because it stands ahead of them in the queue.
 fn queued_ddl(graph: &Graph<'_>, lookup: &Lookup<'_>, blocked: &mut Blocked<'_>) -> Option<Remedy> {
-    // Of each queue only the foremost: the others that the root blocks stand behind it.
-    let mut seen = HashSet::new();
-    let candidates = blocked.direct.iter().filter(|link| {
+    // The statements that stand at the front of each queue, one behind another.
+    let mut fronts: Vec<(&LockTag, Vec<Node>)> = Vec::new();
+    for link in blocked.direct {
         let (wait, tag) = (&graph.waits[link.wait], graph.tag(link.wait));
-        !link.soft
+        let ddl = !link.soft
             && matches!(tag, LockTag::Relation { .. })
             && wait.mode.strength() >= LockMode::ShareUpdateExclusive.strength()
             // Replay and autovacuum stand in queues too.
-            && waiter(graph, lookup, link).is_some_and(|s| s.backend_type == Some(BackendType::Client))
-            && seen.insert(tag)
-    });
-    let (ddl, behind) = candidates
-        .map(|link| {
-            let ddl = graph.waits[link.wait].node;
-            let known = blocked.only_behind.entry(ddl);
-            (ddl, *known.or_insert_with(|| only_behind(graph, ddl)))
+            && waiter(graph, lookup, link).is_some_and(|s| s.backend_type == Some(BackendType::Client));
+        match fronts.iter_mut().find(|(known, _)| *known == tag) {
+            Some((_, ddls)) if ddl && ddls.len() < MOST_DDLS => ddls.push(wait.node),
+            None if ddl => fronts.push((tag, vec![wait.node])),
+            _ => {}
+        }
+    }
+    // The fewest whose end frees most.
+    let (ddls, behind) = fronts
+        .into_iter()
+        .filter_map(|(_, ddls)| {
+            (1..=ddls.len()).find_map(|number| {
+                let front = ddls[..number].to_vec();
+                let known = blocked.only_behind.entry(front);
+                let behind = *known.or_insert_with_key(|front| only_behind(graph, front));
+                (behind > 0 && behind * 2 >= blocked.total)
+                    .then(|| (ddls[..number].to_vec(), behind))
+            })
         })
         .max_by_key(|(_, behind)| *behind)?;
-    if behind == 0 || behind * 2 < blocked.total {
-        return None;
-    }
-    let Holder::Session(pid) = graph.nodes[ddl] else {
-        return None;
+    let sessions: Vec<&Session> = ddls
+        .iter()
+        .filter_map(|node| match graph.nodes[*node] {
+            Holder::Session(pid) => lookup.session(pid),
+            Holder::Prepared(_) => None,
+        })
+        .filter(|s| !s.hidden)
+        .collect();
+    let first = *sessions.first().filter(|_| sessions.len() == ddls.len())?;
+    let pids: Vec<String> = sessions.iter().map(|s| s.pid().to_string()).collect();
+    let (which, them) = match sessions.len() {
+        1 => (format!("this statement (pid {}) stands", pids[0]), "it"),
+        _ => (
+            format!("these statements (pids {}) stand", pids.join(", ")),
+            "them",
+        ),
     };
-    let session = lookup.session(pid).filter(|s| !s.hidden)?;
     let why = format!(
-        "a lock queue: {behind} of {} wait only because this statement (pid {pid}) stands ahead of them; cancel it and run \
-         it again later with a lock_timeout",
+        "a lock queue: {behind} of {} wait only because {which} ahead of them; cancel {them} and run {them} again later \
+         with a lock_timeout",
         blocked.total
     );
     Some(Remedy {
         behind: Some(behind),
-        ..signal(lookup, session, Action::Cancel, why)
+        ..signal_all(lookup, first, &sessions, Action::Cancel, why)
     })
 }
 
-/// How many would go on if this waiter left the queue: those whose blockers are all either it, or
+/// More statements than these aren't cancelled by one advice.
+const MOST_DDLS: usize = 5;
+
+/// How many would go on if these waiters left the queue: those whose blockers are all either it, or
 /// others that would go on as well.
-fn only_behind(graph: &Graph<'_>, ddl: Node) -> usize {
+fn only_behind(graph: &Graph<'_>, ddls: &[Node]) -> usize {
     let mut walk = graph.walk();
-    let mut behind = vec![ddl];
+    for ddl in ddls {
+        walk.reached[*ddl] = true;
+    }
+    let mut behind = ddls.to_vec();
     let mut at = 0;
     while at < behind.len() {
         let links = walk.step(behind[at]);
@@ -352,16 +384,18 @@ fn only_behind(graph: &Graph<'_>, ddl: Node) -> usize {
     }
     // It counts as gone; of the others those stay that wait for somebody who stays.
     let mut goes = walk.reached;
-    goes[ddl] = true;
     loop {
         let stays = |node: &Node| graph.blockers_of(*node).any(|link| !goes[link.blocker]);
-        let kept: Vec<Node> = behind[1..]
+        let kept: Vec<Node> = behind[ddls.len()..]
             .iter()
             .copied()
             .filter(|n| goes[*n] && stays(n))
             .collect();
         if kept.is_empty() {
-            return behind[1..].iter().filter(|node| goes[**node]).count();
+            return behind[ddls.len()..]
+                .iter()
+                .filter(|node| goes[**node])
+                .count();
         }
         for node in kept {
             goes[node] = false;

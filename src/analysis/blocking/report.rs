@@ -31,6 +31,9 @@ pub struct Blockers {
     /// Distinct sessions that wait for another.
     pub blocked: usize,
     pub longest_wait_ms: Option<Millis>,
+    /// An upper bound of it, also where it isn't known.
+    #[serde(skip)]
+    pub wait_at_most: Option<Millis>,
     /// For the screen: bounded, one tree a root, in the order of `roots`.
     #[serde(skip)]
     pub trees: Vec<Tree>,
@@ -69,7 +72,8 @@ pub struct Root {
     pub blocked_direct: usize,
     pub blocked_total: usize,
     /// Of `blocked_total`, those under no other root: what ending this one frees.
-    pub freed: usize,
+    /// `null` where others may hold the same rows.
+    pub freed: Option<usize>,
     /// The sessions of a cycle; empty for any other root.
     pub members: Vec<Pid>,
     /// It holds rows in a mode that others may hold at the same time, of whom the server names only one at a time.

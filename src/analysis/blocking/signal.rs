@@ -2,7 +2,7 @@
 
 use super::remedy::{Action, Remedy};
 use crate::analysis::coverage::grant;
-use crate::analysis::{Lookup, psql_command};
+use crate::analysis::{Lookup, psql_commands};
 use crate::model::{Session, Timestamp};
 
 /// The signal for exactly this session in exactly this transaction: whoever has taken its pid since is left alone.
@@ -12,6 +12,37 @@ pub(super) fn signal(
     action: Action,
     why: String,
 ) -> Remedy {
+    signal_all(lookup, session, &[session], action, why)
+}
+
+/// The same for several, each in a statement (and so a transaction) of its own; `first` is what the remedy is named by.
+pub(super) fn signal_all(
+    lookup: &Lookup<'_>,
+    first: &Session,
+    sessions: &[&Session],
+    action: Action,
+    why: String,
+) -> Remedy {
+    let target = &lookup.snapshot.target;
+    let statements: Vec<String> = sessions
+        .iter()
+        .map(|session| statement(session, action))
+        .collect();
+    let instead = sessions.iter().find_map(|session| may_not(lookup, session));
+    Remedy {
+        action,
+        command: Some(psql_commands(&statements, target, &target.database)),
+        lost: Some(lost(first, action, lookup.snapshot.taken_at)),
+        pid: Some(first.pid()),
+        backend_start: first.id.backend_start,
+        ..Remedy::wait(match instead {
+            Some(instead) => format!("{why}; {instead}"),
+            None => why,
+        })
+    }
+}
+
+fn statement(session: &Session, action: Action) -> String {
     let function = if action == Action::Terminate {
         "pg_terminate_backend"
     } else {
@@ -34,18 +65,7 @@ pub(super) fn signal(
             " AND query_start = '{start}' AND state = 'active'"
         ));
     }
-    let target = &lookup.snapshot.target;
-    Remedy {
-        action,
-        command: Some(psql_command(&sql, target, &target.database)),
-        lost: Some(lost(session, action, lookup.snapshot.taken_at)),
-        pid: Some(session.pid()),
-        backend_start: session.id.backend_start,
-        ..Remedy::wait(match may_not(lookup, session) {
-            Some(instead) => format!("{why}; {instead}"),
-            None => why,
-        })
-    }
+    sql
 }
 
 /// Why this login may not signal that session, and who may.

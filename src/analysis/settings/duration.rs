@@ -18,15 +18,16 @@ pub(super) fn duration_ms(text: &str, default_unit: Option<&str>) -> Option<Mill
         "" => default_unit.unwrap_or("ms"),
         unit => unit,
     };
-    let factor: u32 = match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
+    let factor: f64 = match unit {
+        "us" => 0.001,
+        "ms" => 1.0,
+        "s" => 1000.0,
+        "min" => 60_000.0,
+        "h" => 3_600_000.0,
+        "d" => 86_400_000.0,
         _ => return None,
     };
-    Some(Millis((number * f64::from(factor)).round() as u64))
+    Some(Millis((number * factor).round() as u64))
 }
 
 #[cfg(test)]

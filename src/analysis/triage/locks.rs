@@ -33,7 +33,7 @@ fn prepared(judge: &mut Judge<'_>) {
         return;
     }
     // One that waits under two of them is counted once: those freed by each, or else the most under one.
-    let freed: usize = prepared.iter().map(|r| r.freed).sum();
+    let freed: usize = prepared.iter().filter_map(|r| r.freed).sum();
     let most = prepared.iter().map(|r| r.blocked_total).max().unwrap_or(0);
     let title = format!(
         "{} behind a prepared transaction",
@@ -102,21 +102,19 @@ fn lock_wait(judge: &Judge<'_>) -> Millis {
         .get()
         .and_then(|s| s.deadlock_timeout_ms)
         .map_or(MOMENT, Millis);
-    judge
-        .thresholds
-        .lock_wait
-        .unwrap_or(server.min(judge.thresholds.lock_wait_critical))
+    judge.thresholds.lock_wait.unwrap_or(server.min(MOMENT))
 }
 
 /// The chain as a whole, and the queue behind a DDL as its cause where there is one.
 fn chain(judge: &mut Judge<'_>) {
     let longest = judge.blockers.longest_wait_ms;
     let blocked = judge.blockers.blocked;
-    // Before PostgreSQL 14 the time of waiting isn't known: then the wait counts from its being seen.
+    // Before PostgreSQL 14 the time of waiting isn't known, but no wait is older than its statement.
+    let at_most = judge.blockers.wait_at_most;
     let critical = blocked >= judge.thresholds.blocked_critical
-        && longest.is_none_or(|wait| wait >= MOMENT)
+        && at_most.is_none_or(|wait| wait >= MOMENT)
         || longest.is_some_and(|wait| wait >= judge.thresholds.lock_wait_critical);
-    if !critical && longest.is_some_and(|wait| wait < lock_wait(judge)) {
+    if !critical && at_most.is_some_and(|wait| wait < lock_wait(judge)) {
         return;
     }
     let severity = match (critical, mildest(judge)) {

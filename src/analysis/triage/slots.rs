@@ -82,6 +82,10 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
             refusal.user, refusal.database
         ));
     }
+    if capacity.is_none() {
+        evidence
+            .push("a superuser's login (-U) or the target's rescue login may still get in".into());
+    }
     if let Some(capacity) = &capacity {
         evidence.push(capacity.words());
         evidence.push(format!(
@@ -90,14 +94,18 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
         ));
     }
     evidence.extend(largest_groups(judge));
-    if refused.is_some() || full {
+    // What was refused before slots freed is evidence, no more.
+    let now = refused.as_ref().is_some_and(|r| {
+        capacity.is_none() || r.is_fresh() && r.user != judge.snapshot.target.user
+    });
+    if now || full {
         // Where nobody got in, the next look starts with getting in.
         let next: &[&str] = if capacity.is_none() {
             &["triage --wait-slot 60s"]
         } else {
             &["pg connections", "pg activity"]
         };
-        let title = match &refused {
+        let title = match refused.as_ref().filter(|_| now) {
             Some(r) if r.limit == SlotLimit::Role => "a role's connection limit is reached",
             Some(r) if r.limit == SlotLimit::Database => "a database's connection limit is reached",
             Some(r) if r.limit == SlotLimit::Pooler => "the pooler has no connection to give",
@@ -109,6 +117,21 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
             title.into(),
             evidence,
             next,
+        );
+        name_causes(judge);
+    } else if let (Some(refusal), Some(capacity)) = (&refused, &capacity) {
+        let title = format!(
+            "a login was refused for want of a slot {} ago; now {}",
+            Millis(refusal.ms_before),
+            capacity.words()
+        );
+        let severity = severity.unwrap_or(Severity::Warning);
+        judge.find(
+            FindingId::ConnNearLimit,
+            severity,
+            title,
+            evidence,
+            &["pg connections"],
         );
         name_causes(judge);
     } else if let (Some(severity), Some(capacity)) = (severity, capacity) {

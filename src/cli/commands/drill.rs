@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
-
 use super::Context;
 use crate::analysis::{Report, triage};
 use crate::cli::args::DrillArgs;
 use crate::cli::fault::Fault;
+use crate::cli::stop::Stop;
 use crate::drill::{self, DrillError, Incident, Scene, Server, ServerOptions};
 use crate::model::{ExitCode, Thresholds};
 use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
@@ -24,28 +23,6 @@ pub async fn run(ctx: &mut Context<'_>, args: &DrillArgs) -> Result<ExitCode, Fa
     tokio::select! {
         () = stop.asked() => Ok(ExitCode::Ok),
         done = hold(ctx, args, incident.0) => done,
-    }
-}
-
-/// Ctrl-C, the end of the terminal, or a polite kill: in each case the server goes with us.
-struct Stop([tokio::signal::unix::Signal; 3]);
-
-impl Stop {
-    fn new() -> Result<Self, Fault> {
-        Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
-    }
-
-    async fn asked(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
     }
 }
 

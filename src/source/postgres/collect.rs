@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 
 use super::catalog;
 use super::connect::Connected;
-use super::reader::{BEGIN, COMMIT, Fault, Params, Reader, STATEMENT_TIMEOUT, began};
+use super::reader::{BEGIN, COMMIT, Fault, Params, Reader, STATEMENT_TIMEOUT, began, give_up};
 use super::refused::Place;
 use super::rows::{self, Cells, Names, RowError};
 use super::waiters;
@@ -68,8 +68,21 @@ struct ServerRow {
 /// Reads the parts in one transaction; what fails, fails alone.
 ///
 /// # Errors
-/// Only when the server section can't be read: without it there is no clock to tell ages by.
+/// When the transaction can't be begun, or the server section can't be read: without it there is no clock to tell ages
+/// by. The transaction is ended all the same.
 pub async fn round(
+    connected: &Connected,
+    parts: Parts,
+    options: RoundOptions,
+) -> Result<Snapshot, RoundError> {
+    let read = read_round(connected, parts, options).await;
+    if read.is_err() {
+        give_up(&connected.client).await;
+    }
+    read
+}
+
+async fn read_round(
     connected: &Connected,
     parts: Parts,
     options: RoundOptions,
@@ -187,7 +200,7 @@ pub async fn round(
             via_pooler: (connected.key_pid != 0)
                 .then_some(connected.key_pid != server.server.own_pid.0),
         },
-        refusals: connected.refusals.clone(),
+        refusals: connected.refusals(),
         server: Section::Collected(Server {
             datid,
             ..server.server

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, NoTls};
 
@@ -25,16 +25,33 @@ pub struct Connected {
     pub key_pid: i32,
     /// The server's major version, as it reported at the start.
     pub major: u32,
-    /// The logins that were refused for want of a slot before.
-    pub refusals: Vec<SlotRefusal>,
+    /// The logins that were refused for want of a slot before, and when.
+    pub refused: Vec<(Instant, SlotRefusal)>,
     /// The task that moves bytes; it ends once the goodbye is sent.
     moving: JoinHandle<()>,
+}
+
+/// Refusals with their age.
+pub(super) fn aged(refused: &[(Instant, SlotRefusal)]) -> Vec<SlotRefusal> {
+    let ms = |at: &Instant| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
+    refused
+        .iter()
+        .map(|(at, refusal)| SlotRefusal {
+            ms_before: ms(at),
+            ..refusal.clone()
+        })
+        .collect()
 }
 
 /// A server that takes no goodbye isn't waited for.
 const GOODBYE: Duration = Duration::from_millis(200);
 
 impl Connected {
+    /// The refusals before, as old as they are now.
+    pub fn refusals(&self) -> Vec<SlotRefusal> {
+        aged(&self.refused)
+    }
+
     /// Says goodbye, so that the server frees the slot at once and its log shows no lost client.
     pub async fn close(self) {
         let Self { client, moving, .. } = self;
@@ -113,7 +130,7 @@ async fn open(
         spec: spec.clone(),
         key_pid,
         major,
-        refusals: Vec::new(),
+        refused: Vec::new(),
         moving,
     })
 }

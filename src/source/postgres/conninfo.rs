@@ -45,6 +45,8 @@ pub enum ConnInputError {
         "key=value connection strings and services aren't read; give a URL: postgresql://user@host:port/database"
     )]
     KeyValue,
+    #[error("DATABASE_URL: {0}")]
+    DatabaseUrl(String),
     #[error("{0} is set, which isn't read: give the place with -h, -d URL or PGHOST")]
     Unread(&'static str),
     #[error("sslmode={0} asks for TLS, and this version connects in clear only: not connecting")]
@@ -60,6 +62,8 @@ struct Parts {
     password: Option<Secret>,
     database: Option<String>,
     sslmode: Option<String>,
+    /// It was a whole URL: what it leaves out is the default, not another URL's.
+    is_url: bool,
 }
 
 impl ConnSpec {
@@ -85,7 +89,10 @@ impl ConnSpec {
         };
         let from_env = env_parts(env)?;
         let first = [flags, given, from_env];
-        if !first[..2].iter().any(|parts| parts.host.is_some()) {
+        if !first[..2]
+            .iter()
+            .any(|parts| parts.host.is_some() || parts.is_url)
+        {
             refuse_unread(env)?;
         }
         let database_url = database_url(env, &first)?;
@@ -136,6 +143,17 @@ impl ConnSpec {
         is_url(text) && parse_url(text).is_ok_and(|parts| parts.password.is_some())
     }
 
+    /// `DATABASE_URL` would be looked at for the place, and is a URL of something else.
+    pub fn passes_over_database_url(input: &ConnInput, env: &Environment) -> bool {
+        let placed = input.host.is_some()
+            || input.dbname.as_deref().is_some_and(is_url)
+            || env.get("PGHOST").is_some_and(|host| !host.is_empty());
+        !placed
+            && env
+                .get("DATABASE_URL")
+                .is_some_and(|url| !url.is_empty() && postgres_url(url).is_none())
+    }
+
     /// What is wrong with the `db` of a target: it is a URL or a database name, without a password.
     ///
     /// # Errors
@@ -178,11 +196,13 @@ fn refuse_unread(env: &Environment) -> Result<(), ConnInputError> {
 /// `DATABASE_URL`, where nothing else says which server is meant: its login and password have no business elsewhere.
 /// Many applications keep URLs of other kinds there, and parameters of their drivers.
 fn database_url(env: &Environment, first: &[Parts]) -> Result<Parts, ConnInputError> {
-    let Some(url) = env.get("DATABASE_URL") else {
+    let Some(url) = env.get("DATABASE_URL").filter(|_| !first[1].is_url) else {
         return Ok(Parts::default());
     };
-    let postgres = url.starts_with("postgresql://") || url.starts_with("postgres://");
-    if !postgres || first.iter().any(|parts| parts.host.is_some()) {
+    let Some(url) = postgres_url(url) else {
+        return Ok(Parts::default());
+    };
+    if first.iter().any(|parts| parts.host.is_some()) {
         return Ok(Parts::default());
     }
     let known = |pair: &&str| {
@@ -190,11 +210,18 @@ fn database_url(env: &Environment, first: &[Parts]) -> Result<Parts, ConnInputEr
             .next()
             .is_some_and(|key| OWN_PARAMETERS.contains(&key))
     };
-    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    let (place, query) = url.split_once('?').unwrap_or((&url, ""));
     let query: Vec<&str> = query.split('&').filter(known).collect();
-    let parts = parse_url(&format!("{place}?{}", query.join("&")))?;
-    let other_user = first.iter().any(|parts| parts.user.is_some());
-    Ok(if other_user {
+    let parts = parse_url(&format!("{place}?{}", query.join("&")))
+        .map_err(|error| ConnInputError::DatabaseUrl(error.to_string()))?;
+    let given = |part: fn(&Parts) -> Option<String>| first.iter().find_map(part);
+    let differs = |part: fn(&Parts) -> Option<String>| {
+        given(part).is_some_and(|value| Some(value) != part(&parts))
+    };
+    // Its password is for its own login at its own port.
+    let other = differs(|parts| parts.user.clone())
+        || differs(|parts| parts.port.map(|port| port.to_string()));
+    Ok(if other {
         Parts {
             password: None,
             ..parts
@@ -202,6 +229,13 @@ fn database_url(env: &Environment, first: &[Parts]) -> Result<Parts, ConnInputEr
     } else {
         parts
     })
+}
+
+/// `postgresql+driver://…` is how some applications spell it.
+fn postgres_url(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let scheme = scheme.split('+').next()?;
+    matches!(scheme, "postgresql" | "postgres").then(|| format!("postgresql://{rest}"))
 }
 
 /// Parameters of a URL that change where it leads, or how.
@@ -217,6 +251,7 @@ fn env_parts(env: &Environment) -> Result<Parts, ConnInputError> {
         user: get("PGUSER"),
         password: get("PGPASSWORD").map(Secret::new),
         database: get("PGDATABASE"),
+        is_url: false,
         sslmode: get("PGSSLMODE").map(check_sslmode).transpose()?,
     })
 }
@@ -265,6 +300,7 @@ fn parse_url(url: &str) -> Result<Parts, ConnInputError> {
     }
     let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
     let mut parts = Parts {
+        is_url: true,
         database: non_empty(&decode(database)?),
         ..Parts::default()
     };
@@ -475,6 +511,25 @@ mod tests {
         let other = ConnSpec::resolve(&input, &only).expect("a spec");
         assert_eq!((other.password, other.port), (None, 5432));
         let input = ConnInput {
+            user: Some("du".into()),
+            ..ConnInput::default()
+        };
+        let same = ConnSpec::resolve(&input, &only).expect("a spec");
+        assert_eq!(
+            same.password.as_ref().map(Secret::expose),
+            Some("dp"),
+            "it is its own login"
+        );
+        let input = ConnInput {
+            dbname: Some("postgresql:///shop".into()),
+            ..ConnInput::default()
+        };
+        let local = ConnSpec::resolve(&input, &only).expect("a spec");
+        assert_eq!(
+            (local.port, local.password, local.database.as_str()),
+            (5432, None, "shop")
+        );
+        let input = ConnInput {
             user: Some("other".into()),
             ..ConnInput::default()
         };
@@ -487,7 +542,7 @@ mod tests {
         let user =
             |url: &str| resolve("", &[("DATABASE_URL", url), ("USER", "me")]).map(|spec| spec.user);
         assert_eq!(user("mysql://u@h/d"), Ok("me".into()));
-        assert_eq!(user("postgresql+asyncpg://u@h/d"), Ok("me".into()));
+        assert_eq!(user("postgresql+asyncpg://u@h/d"), Ok("u".into()));
         assert_eq!(
             user("postgresql://u@h/d?schema=public&pool=5"),
             Ok("u".into())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep};
 
-use super::connect::{Connected, attempt};
+use super::connect::{Connected, aged, attempt};
 use super::conninfo::ConnSpec;
 use super::refused::{ConnectError, ConnectFault, Stage};
 use crate::model::{SlotLimit, SlotRefusal};
@@ -48,7 +48,8 @@ pub async fn get_in(
 ) -> Result<Connected, ConnectError> {
     let give_up = Instant::now() + options.wait_slot;
     let mut refusals: Vec<(Instant, SlotRefusal)> = Vec::new();
-    let mut refused: Option<ConnectError> = None;
+    // What the person reads in the end is about their own login.
+    let mut own: Option<ConnectError> = None;
     let mut rescue = rescue;
     let mut pause = KNOCK_EVERY;
     let mut told = false;
@@ -71,19 +72,22 @@ pub async fn get_in(
                 if told {
                     tell(Knock::GotIn(knocks));
                 }
-                connected.refusals = aged(refusals);
+                connected.refused = refusals;
                 return Ok(connected);
             }
             Err(error) => error,
         };
         let rescue_is_next = knocks == 1 && rescue.is_some();
+        let is_refusal = |e: &ConnectError| matches!(e.fault, ConnectFault::NoSlot(_));
+        if login == spec && (is_refusal(&error) || !own.as_ref().is_some_and(is_refusal)) {
+            own = Some(error.clone());
+        }
         match error.fault {
             ConnectFault::NoSlot(limit) => {
                 note_refusal(&mut refusals, limit, login);
-                refused = Some(error.clone());
             }
             // A pooler whose server is full holds a knock back: that is no other answer than before.
-            ConnectFault::Timeout(_) | ConnectFault::PoolerBusy if refused.is_some() => {}
+            ConnectFault::Timeout(_) | ConnectFault::PoolerBusy if !refusals.is_empty() => {}
             // A pooler without a server connection to give stays silent: the rescue login may lead past it.
             ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) | ConnectFault::PoolerBusy
                 if rescue_is_next => {}
@@ -94,7 +98,7 @@ pub async fn get_in(
             }
             _ => {
                 return Err(ConnectError {
-                    refusals: aged(refusals),
+                    refusals: aged(&refusals),
                     ..error
                 });
             }
@@ -107,17 +111,14 @@ pub async fn get_in(
         let rest = give_up.saturating_duration_since(Instant::now());
         if rest < KNOCK_EVERY {
             sleep(rest).await;
-            let last = refused.unwrap_or(error);
+            let last = own.unwrap_or(error);
             return Err(ConnectError {
-                refusals: aged(refusals),
+                refusals: aged(&refusals),
                 ..last
             });
         }
         if !std::mem::replace(&mut told, true) {
-            tell(Knock::Waiting(
-                refused.as_ref().unwrap_or(&error).what(),
-                rest,
-            ));
+            tell(Knock::Waiting(own.as_ref().unwrap_or(&error).what(), rest));
         }
         let jittered = pause.mul_f64(rand::rng().random_range(1.0..1.5));
         sleep(
@@ -144,15 +145,4 @@ fn note_refusal(refusals: &mut Vec<(Instant, SlotRefusal)>, limit: SlotLimit, lo
         ms_before: 0,
     };
     refusals.push((Instant::now(), refusal));
-}
-
-fn aged(refusals: Vec<(Instant, SlotRefusal)>) -> Vec<SlotRefusal> {
-    let ms = |at: Instant| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
-    refusals
-        .into_iter()
-        .map(|(at, refusal)| SlotRefusal {
-            ms_before: ms(at),
-            ..refusal
-        })
-        .collect()
 }

@@ -217,3 +217,9 @@ pub(super) async fn one_read(
 pub(super) fn began(begun: (Result<(), Fault>, Result<Vec<Row>, Fault>)) -> Result<(), Fault> {
     begun.0.and(begun.1.map(drop))
 }
+
+/// Ends the transaction of a round that was given up. The message goes out at once and is carried out behind what was
+/// sent before; its answer isn't waited for, since the server may be the one that is silent.
+pub(super) async fn give_up(client: &Client) {
+    let _ = timeout_at(Instant::now(), client.batch_execute("ROLLBACK")).await;
+}

@@ -32,7 +32,12 @@ pub fn to_ask(locks: &[Lock]) -> Vec<Pid> {
     queues.truncate(MOST_CALLS);
     let mut last: Vec<Pid> = queues
         .iter()
-        .filter_map(|queue| queue.iter().max().map(|(_, pid)| *pid))
+        .filter_map(|queue| {
+            queue
+                .iter()
+                .max_by_key(|(since, pid)| (since.is_none(), *since, *pid))
+                .map(|(_, pid)| *pid)
+        })
         .collect();
     last.sort_unstable();
     last.dedup();

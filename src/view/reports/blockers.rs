@@ -54,8 +54,9 @@ fn describe(out: &mut String, number: usize, root: &Root, tree: &Tree, style: St
     out.push_str(&format!("{}\n", style.strong(&title)));
     let mut line = |text: &str| push(out, text, style);
     let freed = match root.freed {
-        freed if freed == root.blocked_total => "all of them can go on".into(),
-        freed => format!("{freed} of them can go on, the others wait under other roots too"),
+        None => "some of them can go on, or all".into(),
+        Some(freed) if freed == root.blocked_total => "all of them can go on".into(),
+        Some(freed) => format!("{freed} of them can go on, the others wait under other roots too"),
     };
     line(&format!(
         "   blocks {} ({} directly); if it ends, {freed}",

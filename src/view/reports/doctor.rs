@@ -1,24 +1,31 @@
 //! `doctor` as a list of checks.
 
 use super::Table;
+use super::cells::wrap;
 use crate::analysis::Head;
 use crate::analysis::doctor::{Check, CheckStatus, Doctor};
 use crate::view::console::Style;
 use crate::view::sanitize::clean;
 
 impl Table for Doctor {
-    fn table(&self, _: &Head, _: Style) -> String {
+    fn table(&self, _: &Head, style: Style) -> String {
         let mut out = String::new();
         let widest = self.doctor.iter().map(|c| c.check.len()).max().unwrap_or(0);
+        let indent = 7 + 2 + widest + 2;
         for check in &self.doctor {
+            let detail = wrap(
+                &clean(&check.detail),
+                style.width.unwrap_or(usize::MAX),
+                indent,
+            );
             out.push_str(&format!(
-                "{:<7}  {:widest$}  {}\n",
+                "{:<7}  {:widest$}  {}",
                 word(check),
                 check.check,
-                clean(&check.detail)
+                detail.trim_start()
             ));
             if let Some(fix) = &check.fix {
-                out.push_str(&format!("{:<7}  {:widest$}  {}\n", "", "", clean(fix)));
+                out.push_str(&format!("{:indent$}{}\n", "", clean(fix)));
             }
         }
         out

@@ -64,11 +64,9 @@ fn describe(out: &mut String, s: &Judged, style: Style) {
         .recommended
         .as_deref()
         .map_or(String::new(), |r| format!("; recommended: {r}"));
-    out.push_str(&format!(
-        "{word}  {} = {}{recommended}\n",
-        style.strong(&clean(&s.name)),
-        clean(&value(s))
-    ));
+    let most = style.width.unwrap_or(usize::MAX);
+    let line = format!("{} = {}{recommended}", clean(&s.name), clean(&value(s)));
+    out.push_str(&format!("{word}  {}", wrap(&line, most, 10).trim_start()));
     let width = style.width.unwrap_or(usize::MAX).max(40);
     out.push_str(&wrap(
         &format!("{}{}", clean(&s.why), pending(s)),
@@ -99,15 +97,14 @@ fn row(s: &Judged) -> Vec<String> {
     ]
 }
 
-/// `1000 ms` as PostgreSQL keeps it; an empty value is told as such.
+/// As a person says it; an empty value is told as such.
 fn value(s: &Judged) -> String {
     match (&s.unit, s.value.as_str()) {
         (_, "") => "''".into(),
-        (_, "0" | "-1") | (None, _) => s.value.clone(),
         // Units of whole pages (`8kB`) would read as part of the number.
         (Some(unit), value) if unit.starts_with(|c: char| c.is_ascii_digit()) => {
             format!("{value} x {unit}")
         }
-        (Some(unit), value) => format!("{value} {unit}"),
+        _ => s.words(),
     }
 }

@@ -7,24 +7,30 @@ use crate::analysis::stanch_command;
 use crate::analysis::triage::{Finding, Summary, Triage};
 use crate::model::Severity;
 use crate::view::console::Style;
-use crate::view::sanitize::clean;
+use crate::view::sanitize::{clean, width};
 
 impl Table for Triage {
     fn table(&self, head: &Head, style: Style) -> String {
+        // A stock server's settings are for later; whatever else there is to tell is told.
         let (notes, findings): (Vec<&Finding>, Vec<&Finding>) = self
             .findings
             .iter()
-            .partition(|f| f.severity == Severity::Info);
+            .partition(|f| f.id.name().starts_with("settings."));
         let mut out = String::new();
-        if findings.is_empty() {
+        let most = style.width.unwrap_or(usize::MAX);
+        if findings.iter().all(|f| f.severity == Severity::Info) {
             let word = if head.coverage.sees_all() {
                 "nothing found"
             } else {
                 "nothing found in what could be seen"
             };
-            out.push_str(&format!("{word}: {}\n", summary(&self.summary)));
+            out.push_str(&wrap(
+                &format!("{word}: {}", summary(&self.summary)),
+                most,
+                0,
+            ));
         } else {
-            out.push_str(&format!("{}\n", summary(&self.summary)));
+            out.push_str(&wrap(&summary(&self.summary), most, 0));
         }
         if head.target.via_pooler == Some(true) {
             out.push_str(
@@ -90,13 +96,27 @@ fn describe(out: &mut String, f: &Finding, style: Style) {
     let pattern = f
         .pattern
         .map_or(String::new(), |p| format!("  [pattern {}]", p.meaning()));
-    out.push_str(&format!(
-        "{}  {}: {}{pattern}\n",
-        style.severity(f.severity),
-        style.strong(f.id.name()),
-        clean(&f.title)
-    ));
     let most = style.width.unwrap_or(usize::MAX);
+    let plain = format!("{}  {}: ", f.severity.word(), f.id.name());
+    let title = wrap(
+        &format!("{}{pattern}", clean(&f.title)),
+        most,
+        width(&plain).min(most / 2),
+    );
+    let head = format!(
+        "{}  {}:",
+        style.severity(f.severity),
+        style.strong(f.id.name())
+    );
+    // Where the name alone fills the line, the title stands below it.
+    out.push_str(&if width(&plain) <= most / 2 || most == usize::MAX {
+        format!("{head} {}", title.trim_start())
+    } else {
+        format!(
+            "{head}\n{}",
+            wrap(&format!("{}{pattern}", clean(&f.title)), most, 2)
+        )
+    });
     for evidence in &f.evidence {
         out.push_str(&wrap(&clean(evidence), most, 2));
     }
