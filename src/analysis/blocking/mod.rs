@@ -7,6 +7,7 @@ mod build;
 mod cycles;
 mod forest;
 mod graph;
+mod queue;
 mod remedy;
 mod report;
 mod signal;

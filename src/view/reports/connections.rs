@@ -1,7 +1,7 @@
 //! `pg connections`: the sum, then groups and limits as tables.
 
 use super::Table;
-use super::cells::{age, or_none};
+use super::cells::{age, or_none, wrap};
 use crate::analysis::Head;
 use crate::analysis::connections::{Capacity, Connections, Group, Limit};
 use crate::view::console::Style;
@@ -10,7 +10,7 @@ use crate::view::layout::{Column, table};
 impl Table for Connections {
     fn table(&self, _: &Head, style: Style) -> String {
         let mut out = match &self.capacity {
-            Some(capacity) => slots(capacity),
+            Some(capacity) => slots(capacity, style.width.unwrap_or(usize::MAX)),
             None => {
                 "how full it is can't be told: the limits or the sessions weren't read\n".into()
             }
@@ -50,25 +50,28 @@ impl Table for Connections {
     }
 }
 
-fn slots(c: &Capacity) -> String {
-    let mut out = format!("{}, {} free\n", c.words(), c.free_words());
-    out.push_str(&format!(
+fn slots(c: &Capacity, most: usize) -> String {
+    let mut sum = format!(
         "max_connections {} - {} for superusers - {} reserved",
         c.max_connections, c.superuser_reserved, c.reserved
-    ));
+    );
     if let Some(provider) = c.provider_reserved {
-        out.push_str(&format!(" - {provider} for the provider"));
+        sum.push_str(&format!(" - {provider} for the provider"));
     }
-    out.push_str(&format!(
-        " = {} usable; this connection isn't counted\n",
+    sum.push_str(&format!(
+        " = {} usable; this connection isn't counted",
         c.usable
     ));
+    let mut sentences = vec![format!("{}, {} free", c.words(), c.free_words()), sum];
     if let Some(unaccounted @ 1..) = c.unaccounted {
-        out.push_str(&format!(
-            "at least {unaccounted} more are held by what the server doesn't show (not yet authenticated, or starting)\n"
+        sentences.push(format!(
+            "at least {unaccounted} more are held by what the server doesn't show (not yet authenticated, or starting)"
         ));
     }
-    out
+    sentences
+        .iter()
+        .map(|sentence| wrap(sentence, most, 0))
+        .collect()
 }
 
 fn group(g: &Group) -> Vec<String> {
