@@ -83,12 +83,11 @@ async fn hold(
         server.superuser(),
         Scene::database()
     );
-    if !args.once {
-        ctx.console.warn(&format!(
-            "connect with: \"{}\"\n          or: {place}",
-            server.url(server.superuser(), Scene::database())
-        ));
-    }
+    let url = server.url(server.superuser(), Scene::database());
+    ctx.console.warn(&format!(
+        "server: \"{url}\"
+    or: {place}"
+    ));
     view::show(ctx.console, &report)?;
     if !args.once {
         match args.hold {
