@@ -134,6 +134,11 @@ async fn every_reading_subcommand_and_nothing_stays() {
             query.name
         );
     }
+    let triage = stanch_as(&pooled, &["triage"]).stdout;
+    assert!(
+        triage.contains("through a pooler") && triage.contains("the pooler's own queue isn't seen"),
+        "{triage}"
+    );
     let direct = stanch_as(&admin(&server), &["doctor", "--json"])
         .expect_code(0)
         .json();

@@ -5,7 +5,7 @@ use super::cells::wrap;
 use crate::analysis::Head;
 use crate::analysis::stanch_command;
 use crate::analysis::triage::{Finding, Summary, Triage};
-use crate::model::Severity;
+use crate::model::{Severity, Target};
 use crate::view::console::Style;
 use crate::view::sanitize::{clean, width};
 
@@ -25,17 +25,12 @@ impl Table for Triage {
                 "nothing found in what could be seen"
             };
             out.push_str(&wrap(
-                &format!("{word}: {}", summary(&self.summary)),
+                &format!("{word}: {}", summary(&self.summary, &head.target)),
                 most,
                 0,
             ));
         } else {
-            out.push_str(&wrap(&summary(&self.summary), most, 0));
-        }
-        if head.target.via_pooler == Some(true) {
-            out.push_str(
-                "the pooler's own queue isn't seen from here: SHOW POOLS on its console\n",
-            );
+            out.push_str(&wrap(&summary(&self.summary, &head.target), most, 0));
         }
         for finding in &findings {
             out.push('\n');
@@ -65,7 +60,7 @@ impl Table for Triage {
 }
 
 /// `12 of 97 slots taken (12 %), 3 active, oldest transaction 0.2 s, nobody blocked`
-fn summary(s: &Summary) -> String {
+fn summary(s: &Summary, target: &Target) -> String {
     let mut parts = Vec::new();
     match &s.capacity {
         Some(c) => {
@@ -89,6 +84,9 @@ fn summary(s: &Summary) -> String {
         Some(blocked) => format!("{blocked} blocked"),
         None => "locks unknown".into(),
     });
+    if target.via_pooler == Some(true) {
+        parts.push("the pooler's own queue isn't seen (SHOW POOLS)".into());
+    }
     parts.join(", ")
 }
 
