@@ -5,70 +5,29 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use stanch::analysis::blocking;
-use stanch::model::{
-    BackendId, BackendType, Client, Lock, LockMode, LockTag, Oid, Pid, Section, Session,
-    SessionState, Snapshot, Timestamp,
-};
+use stanch::model::{Lock, LockMode, LockTag, Oid, Section, SessionState, Snapshot};
 
-fn at(micros: i64) -> Timestamp {
-    Timestamp::new(
-        chrono::DateTime::from_timestamp_micros(1_800_000_000_000_000 + micros).expect("a time"),
-    )
-}
-
-fn session(pid: i32) -> Session {
-    Session {
-        id: BackendId {
-            pid: Pid(pid),
-            backend_start: Some(at(0)),
-        },
-        leader_pid: None,
-        datid: Some(Oid(5)),
-        database: Some("app".into()),
-        usesysid: Some(Oid(100)),
-        user: Some("app_rw".into()),
-        superuser: Some(false),
-        application_name: Some("web".into()),
-        client: Client {
-            addr: None,
-            port: None,
-        },
-        backend_type: Some(BackendType::Client),
-        state: Some(SessionState::Active),
-        wait: None,
-        xact_start: Some(at(0)),
-        query_start: Some(at(0)),
-        state_change: Some(at(0)),
-        backend_xid: None,
-        backend_xmin: None,
-        xmin_age: None,
-        xid_age: None,
-        query: Some("UPDATE hot SET n = n + 1".into()),
-        query_truncated: false,
-        hidden: false,
-    }
-}
+#[allow(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/build.rs"]
+mod build;
 
 fn lock(pid: i32, relation: u32, mode: LockMode, granted: bool) -> Lock {
-    Lock {
-        tag: LockTag::Relation {
-            database: Oid(5),
-            relation: Oid(relation),
-        },
-        pid: Some(Pid(pid)),
-        vxid: format!("{pid}/1"),
-        mode,
-        granted,
-        waitstart: (!granted).then(|| at(i64::from(pid))),
+    let tag = LockTag::Relation {
+        database: Oid(5),
+        relation: Oid(relation),
+    };
+    if granted {
+        build::held(Some(pid), &format!("{pid}/1"), &tag, mode)
+    } else {
+        build::awaited(pid, &tag, mode, Some(pid.into()))
     }
 }
 
 fn snapshot(sessions: i32, locks: Vec<Lock>) -> Snapshot {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/storm.json");
-    let mut snapshot = stanch::bundle::read(std::path::Path::new(file)).expect("a saved snapshot");
-    snapshot.activity = Section::Collected((1..=sessions).map(session).collect());
+    let mut snapshot = build::snapshot();
+    let active = |pid| build::session(pid, SessionState::Active);
+    snapshot.activity = Section::Collected((1..=sessions).map(active).collect());
     snapshot.locks = Section::Collected(locks);
-    snapshot.blocking = Section::Collected(Vec::new());
     snapshot
 }
 
