@@ -1,12 +1,13 @@
 //! The forest on scenes that a server can't be made to hold still in, and against a brute-force count.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use proptest::prelude::*;
 use stanch::analysis::blocking::{self, Action, Blockers, RootKind};
 use stanch::model::{
-    BackendType, BlockedBy, LockMode, LockTag, Oid, Pid, PreparedXact, Section, SessionState,
-    Snapshot, Xid,
+    BackendType, BlockedBy, Lock, LockMode, LockTag, Oid, Pid, PreparedXact, Section, Session,
+    SessionState, Snapshot, Xid,
 };
 
 use crate::build::{at, awaited, held, hidden, session, snapshot};
@@ -22,6 +23,23 @@ fn orders() -> LockTag {
 
 fn forest(snapshot: &Snapshot) -> Blockers {
     blocking::report(snapshot).data
+}
+
+/// DDLs first, then readers, all waiting for `orders` in the order of their pids.
+fn queue_behind_ddls(pids: Range<i32>, ddls: i32) -> (Vec<Session>, Vec<Lock>) {
+    let first_reader = pids.start + ddls;
+    pids.map(|pid| {
+        let mode = if pid < first_reader {
+            LockMode::AccessExclusive
+        } else {
+            LockMode::AccessShare
+        };
+        (
+            session(pid, SessionState::Active),
+            awaited(pid, &orders(), mode, Some(pid.into())),
+        )
+    })
+    .unzip()
 }
 
 fn pairs(forest: &Blockers) -> BTreeSet<(i32, i32)> {
@@ -336,17 +354,9 @@ fn thousands_of_readers_before_one_ddl() {
         sessions.push(session(pid, SessionState::IdleInTransaction));
         locks.push(held(Some(pid), "1/1", &orders(), LockMode::AccessShare));
     }
-    for pid in 3001..=3300 {
-        sessions.push(session(pid, SessionState::Active));
-        let mode = if pid == 3001 {
-            LockMode::AccessExclusive
-        } else {
-            LockMode::AccessShare
-        };
-        locks.push(awaited(pid, &orders(), mode, Some(pid.into())));
-    }
-    s.activity = Section::Collected(sessions);
-    s.locks = Section::Collected(locks);
+    let (waiting, queue) = queue_behind_ddls(3001..3301, 1);
+    s.activity = Section::Collected([sessions, waiting].concat());
+    s.locks = Section::Collected([locks, queue].concat());
     let forest = forest(&s);
     assert_eq!(forest.roots.len(), 3000);
     assert_eq!(forest.trees.len(), 10);
@@ -561,19 +571,15 @@ fn a_long_queue_of_an_old_server() {
     if let Some(server) = s.server.get_mut() {
         server.version_num = 130_023;
     }
-    let mut sessions = vec![session(1, SessionState::IdleInTransaction)];
-    let mut locks = vec![held(Some(1), "1/1", &orders(), LockMode::AccessShare)];
-    for pid in 2..=242 {
-        let mut one = session(pid, SessionState::Active);
-        one.query_start = Some(at(i64::from(pid) * 1000));
-        sessions.push(one);
-        let mode = if pid == 2 {
-            LockMode::AccessExclusive
-        } else {
-            LockMode::AccessShare
-        };
-        locks.push(awaited(pid, &orders(), mode, None));
+    let (mut sessions, mut locks) = queue_behind_ddls(2..243, 1);
+    for waiter in &mut sessions {
+        waiter.query_start = Some(at(i64::from(waiter.id.pid.0) * 1000));
     }
+    for lock in &mut locks {
+        lock.waitstart = None;
+    }
+    sessions.push(session(1, SessionState::IdleInTransaction));
+    locks.push(held(Some(1), "1/1", &orders(), LockMode::AccessShare));
     s.activity = Section::Collected(sessions);
     s.locks = Section::Collected(locks);
     let forest = forest(&s);
@@ -687,25 +693,17 @@ fn a_deep_chain_stays_on_a_screen() {
 #[test]
 fn two_ddls_in_one_queue() {
     let mut s = snapshot();
-    let mut sessions = vec![
+    let sessions = vec![
         session(1, SessionState::IdleInTransaction),
         session(2, SessionState::IdleInTransaction),
     ];
-    let mut locks = vec![
+    let locks = vec![
         held(Some(1), "1/1", &orders(), LockMode::AccessShare),
         held(Some(2), "2/1", &orders(), LockMode::AccessShare),
     ];
-    for pid in 10..16 {
-        sessions.push(session(pid, SessionState::Active));
-        let mode = if pid < 12 {
-            LockMode::AccessExclusive
-        } else {
-            LockMode::AccessShare
-        };
-        locks.push(awaited(pid, &orders(), mode, Some(pid.into())));
-    }
-    s.activity = Section::Collected(sessions);
-    s.locks = Section::Collected(locks);
+    let (waiting, queue) = queue_behind_ddls(10..16, 2);
+    s.activity = Section::Collected([sessions, waiting].concat());
+    s.locks = Section::Collected([locks, queue].concat());
     let forest = forest(&s);
     let remedy = &forest.roots[0].remedy;
     assert_eq!(

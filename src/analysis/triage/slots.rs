@@ -98,54 +98,48 @@ fn limit(judge: &mut Judge<'_>, severity: Option<Severity>) {
     let now = refused.as_ref().is_some_and(|r| {
         capacity.is_none() || r.is_fresh() && r.user != judge.snapshot.target.user
     });
-    if now || full {
-        // Where nobody got in, the next look starts with getting in.
-        let next: &[&str] = if capacity.is_none() {
-            &["triage --wait-slot 60s"]
-        } else {
-            &["pg connections", "pg activity"]
-        };
+    let (finding, severity, title, next): (_, _, _, &[&str]) = if now || full {
         let title = match refused.as_ref().filter(|_| now) {
             Some(r) if r.limit == SlotLimit::Role => "a role's connection limit is reached",
             Some(r) if r.limit == SlotLimit::Database => "a database's connection limit is reached",
             Some(r) if r.limit == SlotLimit::Pooler => "the pooler has no connection to give",
             _ => "no connection slot is free",
         };
-        judge.find(
-            FindingId::ConnExhausted,
-            Severity::Critical,
-            title.into(),
-            evidence,
-            next,
-        );
-        name_causes(judge);
-    } else if let (Some(refusal), Some(capacity)) = (&refused, &capacity) {
-        let title = format!(
-            "a login was refused for want of a slot {} ago; now {}",
-            Millis(refusal.ms_before),
-            capacity.words()
-        );
-        let severity = severity.unwrap_or(Severity::Warning);
-        judge.find(
+        // Where nobody got in, the next look starts with getting in.
+        let next: &[&str] = if capacity.is_none() {
+            &["triage --wait-slot 60s"]
+        } else {
+            &["pg connections", "pg activity"]
+        };
+        let critical = Severity::Critical;
+        (FindingId::ConnExhausted, critical, title.into(), next)
+    } else {
+        let Some(capacity) = capacity else { return };
+        let (severity, title) = match (&refused, severity) {
+            (Some(refusal), severity) => (
+                severity.unwrap_or(Severity::Warning),
+                format!(
+                    "a login was refused for want of a slot {} ago; now {}",
+                    Millis(refusal.ms_before),
+                    capacity.words()
+                ),
+            ),
+            (None, Some(severity)) => {
+                let noun = if capacity.free == 1 { "slot" } else { "slots" };
+                let title = format!("{} connection {noun} left", capacity.free_words());
+                (severity, title)
+            }
+            (None, None) => return,
+        };
+        (
             FindingId::ConnNearLimit,
             severity,
             title,
-            evidence,
             &["pg connections"],
-        );
-        name_causes(judge);
-    } else if let (Some(severity), Some(capacity)) = (severity, capacity) {
-        let noun = if capacity.free == 1 { "slot" } else { "slots" };
-        let title = format!("{} connection {noun} left", capacity.free_words());
-        judge.find(
-            FindingId::ConnNearLimit,
-            severity,
-            title,
-            evidence,
-            &["pg connections"],
-        );
-        name_causes(judge);
-    }
+        )
+    };
+    judge.find(finding, severity, title, evidence, next);
+    name_causes(judge);
 }
 
 /// What of the other findings explains full slots, the likeliest first; the pattern is that one's.
