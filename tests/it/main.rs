@@ -7,6 +7,7 @@
 
 mod build;
 mod captures;
+mod connections;
 mod forest;
 mod layering;
 mod triage;
