@@ -4,9 +4,10 @@ use crate::model::Target;
 
 /// `stanch <what>` with the connection options of this target.
 pub fn stanch_command(what: &str, target: &Target) -> String {
-    match &target.name {
-        Some(name) => format!("stanch {what} -d {}", shell_word(name)),
-        None => format!(
+    match (&target.name, &target.conninfo) {
+        (Some(name), _) => format!("stanch {what} -d {}", shell_word(name)),
+        (None, Some(conninfo)) => format!("stanch {what} -d {}", shell_word(conninfo)),
+        (None, None) => format!(
             "stanch {what} {} -d {}",
             place(target),
             shell_word(&target.database)
@@ -22,14 +23,22 @@ pub fn psql_command(sql: &str, target: &Target, database: &str) -> String {
 /// The same with several statements, each in a transaction of its own.
 pub fn psql_commands(statements: &[String], target: &Target, database: &str) -> String {
     // psql takes a name with these in it for a connection string.
-    let database = match database.contains('=') || database.contains("://") {
-        true => format!(
-            "dbname='{}'",
-            database.replace('\\', r"\\").replace('\'', r"\'")
-        ),
-        false => database.to_owned(),
+    let quoted = format!(
+        "dbname='{}'",
+        database.replace('\\', r"\\").replace('\'', r"\'")
+    );
+    let mut command = match &target.conninfo {
+        // The last of two counts.
+        Some(conninfo) if database != target.database => {
+            format!("psql -d {}", shell_word(&format!("{conninfo} {quoted}")))
+        }
+        Some(conninfo) => format!("psql -d {}", shell_word(conninfo)),
+        None => {
+            let connection_string = database.contains('=') || database.contains("://");
+            let database = if connection_string { &quoted } else { database };
+            format!("psql {} -d {}", place(target), shell_word(database))
+        }
     };
-    let mut command = format!("psql {} -d {}", place(target), shell_word(&database));
     for sql in statements {
         command.push_str(&format!(" -c {}", shell_word(sql)));
     }

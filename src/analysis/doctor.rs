@@ -4,13 +4,15 @@ use serde::Serialize;
 
 use super::Report;
 use super::coverage::grant;
-use crate::model::{Part, ServerRole, Snapshot};
+use crate::model::{Link, Part, ServerRole, Snapshot, Verified};
 
 pub const PARTS: &[Part] = &Part::ALL;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Doctor {
     pub doctor: Vec<Check>,
+    /// How the connection was had; unknown in snapshots of older versions.
+    pub link: Option<Link>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -36,6 +38,12 @@ pub struct Check {
 /// In the order in which a person asks: am I in, what do I see, what may I do, does every read work.
 pub fn report(snapshot: &Snapshot) -> Report<Doctor> {
     let mut checks = vec![connection(snapshot)];
+    checks.extend(
+        snapshot
+            .link
+            .as_ref()
+            .map(|link| encryption(link, snapshot)),
+    );
     rights(snapshot, &mut checks);
     for part in PARTS {
         let (status, why) = snapshot.status(*part);
@@ -52,7 +60,15 @@ pub fn report(snapshot: &Snapshot) -> Report<Doctor> {
         .iter()
         .filter_map(|check| check.fix.clone())
         .collect();
-    let mut report = Report::new("doctor", snapshot, PARTS, Doctor { doctor: checks });
+    let mut report = Report::new(
+        "doctor",
+        snapshot,
+        PARTS,
+        Doctor {
+            doctor: checks,
+            link: snapshot.link.clone(),
+        },
+    );
     report.head.coverage.missing_grants = grants;
     report
 }
@@ -81,6 +97,33 @@ fn connection(snapshot: &Snapshot) -> Check {
                 .as_deref()
                 .unwrap_or("of unknown version"),
         ),
+        fix: None,
+    }
+}
+
+fn encryption(link: &Link, snapshot: &Snapshot) -> Check {
+    let socket = snapshot.target.host.starts_with(['/', '@']);
+    let detail = match &link.tls {
+        Some(tls) => {
+            let checked = match tls.verified {
+                Verified::No => "the server's certificate isn't checked (sslmode=verify-full does)",
+                Verified::Authority => "the certificate's authority is checked, its name isn't",
+                Verified::Host => "the certificate is checked, authority and name",
+            };
+            let sent = if tls.client_certificate {
+                ", a client certificate is sent"
+            } else {
+                ""
+            };
+            format!("{}, {}; {checked}{sent}", tls.version, tls.cipher)
+        }
+        None if socket => "none, over a unix socket".into(),
+        None => "none: everything goes in clear".into(),
+    };
+    Check {
+        check: "encryption",
+        status: CheckStatus::Ok,
+        detail,
         fix: None,
     }
 }

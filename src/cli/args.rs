@@ -226,16 +226,17 @@ pub struct SnapshotArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct ConnectArgs {
-    /// Host name, address, or directory of the socket [env: PGHOST]
+    /// Host name, address, or directory of the socket; several with commas [env: PGHOST]
     #[arg(short = 'h', long, value_name = "HOST", help_heading = "Connection")]
     pub host: Option<String>,
-    /// Port [env: PGPORT]
-    #[arg(short = 'p', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Connection")]
-    pub port: Option<u16>,
+    /// Port, one for all hosts or one for each [env: PGPORT]
+    #[arg(short = 'p', long, value_name = "PORT", value_parser = ports, help_heading = "Connection")]
+    pub port: Option<String>,
     /// Login [env: PGUSER]
     #[arg(short = 'U', long, value_name = "NAME", help_heading = "Connection")]
     pub username: Option<String>,
-    /// A URL, a target of stanch.yaml, or a database name [env: PGDATABASE, DATABASE_URL]
+    /// A URL, a string such as "service=prod sslmode=require", a target of stanch.yaml, or a database name [env:
+    /// PGSERVICE, PGDATABASE, DATABASE_URL]
     #[arg(
         short = 'd',
         long,
@@ -244,7 +245,8 @@ pub struct ConnectArgs {
         help_heading = "Connection"
     )]
     pub dbname: Option<String>,
-    /// Deadline of one attempt, over name lookup, connection, login and first answer [default: 10s] [env: PGCONNECT_TIMEOUT]
+    /// Deadline of each host, over name lookup, connection, TLS, login and first answer [default: 10s] [env:
+    /// PGCONNECT_TIMEOUT]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]
     pub connect_timeout: Option<Duration>,
     /// When every slot is taken: how long to keep knocking
@@ -323,6 +325,15 @@ pub fn host_or_help(argv: impl Iterator<Item = OsString>) -> Vec<OsString> {
         }
     }
     argv
+}
+
+fn ports(text: &str) -> Result<String, String> {
+    let port = |part: &str| part.parse::<u16>().is_ok_and(|port| port > 0);
+    if text.split(',').all(|part| part.is_empty() || port(part)) {
+        Ok(text.to_owned())
+    } else {
+        Err("1 to 65535".into())
+    }
 }
 
 /// Any time that a clock can be moved by.

@@ -170,11 +170,12 @@ fn save(file: Option<&Path>, snapshot: &Snapshot) -> Result<(), Fault> {
 
 /// No slot for anyone: that is known, and all that is.
 fn refused(error: &ConnectError, settings: &ConnectSettings) -> Snapshot {
-    let spec = &settings.spec;
+    let spec = settings.plan.first();
     let target = Target {
         name: spec.name.clone(),
         host: spec.host.clone(),
         port: spec.port,
+        conninfo: settings.plan.conninfo.clone(),
         database: spec.database.clone(),
         user: spec.user.clone(),
         server_version: None,
@@ -218,7 +219,7 @@ pub async fn connect(
         Knock::GotIn(knocks) => console.note(&format!("a slot freed: in after {knocks} knocks")),
     };
     Ok(postgres::get_in(
-        &settings.spec,
+        &settings.plan,
         settings.rescue.as_ref(),
         settings.knock,
         &mut tell,

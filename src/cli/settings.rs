@@ -7,14 +7,14 @@ use super::args::ConnectArgs;
 use super::fault::Fault;
 use crate::config::{self, Config};
 use crate::model::{Secret, Thresholds};
-use crate::source::postgres::{ConnInput, ConnSpec, Environment, KnockOptions, RoundOptions};
+use crate::source::postgres::{ConnInput, Environment, KnockOptions, Plan, RoundOptions, conninfo};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where and how to connect.
 pub struct ConnectSettings {
-    pub spec: ConnSpec,
-    pub rescue: Option<ConnSpec>,
+    pub plan: Plan,
+    pub rescue: Option<Plan>,
     pub knock: KnockOptions,
     pub round: RoundOptions,
     /// Words to say before connecting.
@@ -57,25 +57,22 @@ impl ConnectSettings {
     pub fn resolve(args: &ConnectArgs, env: &Environment) -> Result<Self, Fault> {
         let (config, _) = config(env)?;
         let mut warnings = Vec::new();
-        if args
-            .dbname
-            .as_deref()
-            .is_some_and(ConnSpec::url_has_password)
-        {
+        if args.dbname.as_deref().is_some_and(conninfo::has_password) {
             warnings.push(
-                "warning: others can read a password on the command line; PGPASSWORD keeps it out of sight".into(),
+                "warning: others can read a password on the command line; ~/.pgpass or PGPASSWORD keeps it out of sight"
+                    .into(),
             );
         }
         // A word is a target if there is one of that name, else a database.
         let target = match &args.dbname {
             Some(name) => config
-                .target(name, ConnSpec::check_target)?
+                .target(name, conninfo::check_target)?
                 .map(|target| (name, target)),
             None => None,
         };
         let input = ConnInput {
             host: args.host.clone(),
-            port: args.port,
+            port: args.port.clone(),
             user: args.username.clone(),
             dbname: target.map_or_else(
                 || args.dbname.clone(),
@@ -85,14 +82,14 @@ impl ConnectSettings {
         };
         if let (Some(word), None) = (&args.dbname, target)
             && !config.target_names().is_empty()
-            && !word.contains("://")
+            && !conninfo::names_a_place(word)
         {
             warnings.push(format!(
                 "{word} is no target of stanch.yaml ({}): taken for a database's name",
                 config.target_names().join(", ")
             ));
         }
-        if ConnSpec::passes_over_database_url(&input, env) {
+        if conninfo::passes_over_database_url(&input, env) {
             warnings.push("DATABASE_URL isn't a postgresql:// URL: not read".into());
         }
         // With another place than the target's its rescue login would lead to the target again.
@@ -100,24 +97,21 @@ impl ConnectSettings {
         let rescue = target
             .filter(|_| !elsewhere)
             .and_then(|(name, target)| Some(rescue(name, target.rescue.as_ref()?, env)));
-        let rescue = rescue.and_then(|spec| {
-            spec.map_err(|why| {
+        let rescue = rescue.and_then(|plan| {
+            plan.map_err(|why| {
                 warnings.push(format!("the target's rescue login can't be used: {why}"))
             })
             .ok()
         });
-        let connect_timeout = match (args.connect_timeout, env.get("PGCONNECT_TIMEOUT")) {
-            (Some(time), _) if !time.is_zero() => time,
-            // libpq: whole seconds; 0, or what can't be read, is the default here.
-            (None, Some(text)) => text
-                .parse()
-                .ok()
-                .filter(|s| *s > 0)
-                .map_or(CONNECT_TIMEOUT, Duration::from_secs),
-            _ => CONNECT_TIMEOUT,
-        };
+        let plan = conninfo::resolve(&input, env)?;
+        warnings.extend(plan.warnings.iter().cloned());
+        let connect_timeout = args
+            .connect_timeout
+            .filter(|time| !time.is_zero())
+            .or(plan.connect_timeout)
+            .unwrap_or(CONNECT_TIMEOUT);
         Ok(Self {
-            spec: ConnSpec::resolve(&input, env)?,
+            plan,
             rescue,
             knock: KnockOptions {
                 connect_timeout,
@@ -132,17 +126,19 @@ impl ConnectSettings {
     }
 }
 
-/// The rescue login of a target; its password is that of `STANCH_RESCUE_PASSWORD`, else of `PGPASSWORD`.
-fn rescue(name: &str, db: &str, env: &Environment) -> Result<ConnSpec, String> {
-    ConnSpec::check_target(db)?;
+/// The rescue login of a target; its password is that of `STANCH_RESCUE_PASSWORD`, else what libpq would find.
+fn rescue(name: &str, db: &str, env: &Environment) -> Result<Plan, String> {
+    conninfo::check_target(db)?;
     let input = ConnInput {
         dbname: Some(db.to_owned()),
         target_name: Some(name.to_owned()),
         ..ConnInput::default()
     };
-    let mut spec = ConnSpec::resolve(&input, env).map_err(|e| e.to_string())?;
+    let mut plan = conninfo::resolve(&input, env).map_err(|e| e.to_string())?;
     if let Some(password) = env.get("STANCH_RESCUE_PASSWORD").filter(|p| !p.is_empty()) {
-        spec.password = Some(Secret::new(password.as_str()));
+        for place in &mut plan.places {
+            place.password = Some(Secret::new(password.as_str()));
+        }
     }
-    Ok(spec)
+    Ok(plan)
 }

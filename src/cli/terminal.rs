@@ -11,14 +11,17 @@ use crate::view::{Console, Format, Style};
     reason = "the one place where the environment is read"
 )]
 pub fn environment() -> Environment {
-    std::env::vars_os()
+    let mut env: Environment = std::env::vars_os()
         .filter_map(|(key, value)| {
             Some((
                 key.into_string().ok()?,
                 value.to_string_lossy().into_owned(),
             ))
         })
-        .collect()
+        .collect();
+    let account = nix::unistd::User::from_uid(nix::unistd::geteuid());
+    env.account = account.ok().flatten().map(|user| (user.name, user.dir));
+    env
 }
 
 pub fn console(output: &OutputArgs, env: &Environment) -> Console {

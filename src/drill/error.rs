@@ -49,6 +49,6 @@ impl DrillError {
 
 impl From<tokio_postgres::Error> for DrillError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::Scene(crate::source::postgres::connect::chain(&error))
+        Self::Scene(crate::source::postgres::chain(&error))
     }
 }

@@ -28,6 +28,8 @@ pub struct ServerOptions {
     pub settings: Vec<(&'static str, String)>,
     /// Listen on loopback too, behind a random SCRAM password.
     pub tcp: bool,
+    /// Lines of `pg_hba.conf` that stand before the drill's own.
+    pub hba: &'static str,
     /// Run as a hot standby of this server.
     pub standby_of: Option<ConnSpec>,
 }
@@ -105,14 +107,7 @@ impl Server {
 
     /// How to get in over the socket, which only its owner reaches.
     pub fn spec(&self, user: &str, database: &str) -> ConnSpec {
-        ConnSpec {
-            name: None,
-            host: text(self.folder.path()),
-            port: self.port,
-            user: user.into(),
-            database: database.into(),
-            password: None,
-        }
+        ConnSpec::new(&text(self.folder.path()), self.port, user, database)
     }
 
     /// How the superuser gets in over loopback, with the random password.
@@ -319,10 +314,13 @@ fn configure(
         conf.push_str(&format!("{name} = '{value}'\n"));
     }
     // Whoever reaches the socket has passed the folder's mode; loopback is open to all users of the machine.
-    let hba = "local all all trust\nlocal replication all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    let hba = format!(
+        "{}\nlocal all all trust\nlocal replication all trust\nhost all all 127.0.0.1/32 scram-sha-256\n",
+        options.hba
+    );
     for (name, content, append) in [
         ("postgresql.conf", conf.as_str(), true),
-        ("pg_hba.conf", hba, false),
+        ("pg_hba.conf", &hba, false),
     ] {
         let path = data.join(name);
         let old = if append {

@@ -6,6 +6,7 @@ mod catalog;
 mod exit;
 mod finding;
 mod lock;
+mod origin;
 mod secret;
 mod section;
 mod session;
@@ -19,6 +20,7 @@ pub use catalog::{Database, Override, PreparedXact, Relation, Role, Setting, Slo
 pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
+pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use secret::Secret;
 pub use section::{Part, Section};
 pub use session::{BackendId, BackendType, Client, Session, SessionState, WaitEvent};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    BlockedBy, Database, Lock, Oid, Override, Part, Pid, PreparedXact, Relation, Role, Section,
-    Session, Setting, Slot, Target, Timestamp,
+    BlockedBy, Database, Link, Lock, Oid, Override, Part, Pid, PreparedXact, Relation, Role,
+    Section, Session, Setting, Slot, Target, Timestamp,
 };
 
 /// Format name and version on disk. The number rises with any change that an older reader would misread.
@@ -107,6 +107,9 @@ pub struct Snapshot {
     pub clock: Clock,
     pub redaction: Redaction,
     pub target: Target,
+    /// How the connection was had; unknown in files of older versions, and where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     pub refusals: Vec<SlotRefusal>,
     pub server: Section<Server>,
     pub login: Section<Login>,
@@ -158,6 +161,7 @@ impl Snapshot {
             clock: Clock::Client,
             redaction,
             target,
+            link: None,
             refusals,
             server: Section::skipped(WHY),
             login: Section::skipped(WHY),

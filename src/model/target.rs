@@ -18,6 +18,9 @@ pub struct Target {
     /// A host name, an address, or the directory of a unix socket.
     pub host: String,
     pub port: u16,
+    /// `-d` for the next command, where host, port, user and database aren't the whole way: a service, TLS files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conninfo: Option<String>,
     pub database: String,
     pub user: String,
     /// `server_version` as the server reports it; unknown where no connection was had.

@@ -21,6 +21,7 @@ pub fn snapshot() -> Snapshot {
     let target = Target {
         name: None,
         host: "db1".into(),
+        conninfo: None,
         port: 5432,
         database: "app".into(),
         user: "oncall".into(),

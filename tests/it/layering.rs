@@ -91,7 +91,7 @@ fn imports_run_one_way() {
 
 #[test]
 fn outside_crates_stay_where_they_belong() {
-    let homes: [(&str, &[&str]); 9] = [
+    let homes: [(&str, &[&str]); 14] = [
         ("tokio_postgres", &["source", "drill"]),
         ("serde_yaml", &["config"]),
         ("comfy_table", &["view"]),
@@ -99,6 +99,11 @@ fn outside_crates_stay_where_they_belong() {
         ("clap", &["cli"]),
         ("terminal_size", &["cli"]),
         ("rustix", &["drill"]),
+        ("nix::unistd", &["source", "cli"]),
+        ("rustls", &["source"]),
+        ("tokio_rustls", &["source"]),
+        ("x509_cert", &["source"]),
+        ("socket2", &["source"]),
         ("std::process::Command", &["drill"]),
         ("Utc::now", &["cli"]),
     ];

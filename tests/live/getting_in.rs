@@ -396,11 +396,11 @@ async fn bad_input_gets_one_clear_error() {
     );
     one_error(
         &plain(
-            &["triage", "-d", "postgresql://u:hunter2@h/d?sslmode=require"],
+            &["triage", "-d", "postgresql://u:hunter2@h/d?sslmode=hunter2"],
             &[],
         ),
         64,
-        "TLS",
+        "sslmode: one of disable",
     );
     one_error(&plain(&["triage", "--format", "xml"], &[]), 64, "xml");
     one_error(

@@ -195,3 +195,12 @@ pub async fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }
+
+/// A word to whoever runs the tests: what was left out.
+#[expect(
+    clippy::print_stderr,
+    reason = "the tests' own word, not the program's"
+)]
+pub fn say(text: &str) {
+    eprintln!("{text}");
+}

@@ -5,11 +5,13 @@
     reason = "a test reads its own environment, and ends where something is not as it should be"
 )]
 
+mod connecting;
 mod drills;
 mod failures;
 mod forest;
 mod getting_in;
 mod harness;
+mod pki;
 mod pooler;
 mod readme;
 mod replay;

@@ -121,7 +121,7 @@ async fn ripen(
         statement_timeout: Duration::from_secs(5),
         deadline: Duration::from_secs(15),
     };
-    let connected = get_in(&spec, None, knock, &mut |_| {}).await?;
+    let connected = get_in(&spec.into(), None, knock, &mut |_| {}).await?;
     let give_up = Instant::now() + RIPE;
     let mut told = false;
     loop {

@@ -15,8 +15,8 @@ use super::rows::{self, Cells, Names, RowError};
 use super::waiters;
 use crate::bundle;
 use crate::model::{
-    Clock, Lock, Oid, Part, Pid, SNAPSHOT_FORMAT, Section, Server, ServerRole, Snapshot, Target,
-    Timestamp, WATCHED_SETTINGS,
+    Clock, Link, Lock, Oid, Part, Pid, SNAPSHOT_FORMAT, Section, Server, ServerRole, Snapshot,
+    Target, Timestamp, WATCHED_SETTINGS,
 };
 
 /// How far a round may go.
@@ -193,6 +193,7 @@ async fn read_round(
             name: connected.spec.name.clone(),
             host: connected.spec.host.clone(),
             port: connected.spec.port,
+            conninfo: connected.conninfo.clone(),
             database: server.database,
             user: server.user,
             server_version: Some(server.version),
@@ -200,6 +201,10 @@ async fn read_round(
             via_pooler: (connected.key_pid != 0)
                 .then_some(connected.key_pid != server.server.own_pid.0),
         },
+        link: Some(Link {
+            parameters: connected.parameters.clone(),
+            tls: connected.tls.clone(),
+        }),
         refusals: connected.refusals(),
         server: Section::Collected(Server {
             datid,

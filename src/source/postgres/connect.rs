@@ -1,20 +1,26 @@
 //! One attempt to get in, with a deadline over all of it.
 
 use std::cell::Cell;
-use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use rand::seq::SliceRandom as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
-use tokio_postgres::error::{DbError, SqlState};
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::config::{self, SslMode, SslNegotiation};
+use tokio_postgres::tls::TlsConnect;
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-use super::conninfo::ConnSpec;
-use super::refused::{ConnectError, ConnectFault, Place, Stage};
+use super::classify::classify;
+use super::conninfo::options::{self, ChannelBinding, Negotiation};
+use super::conninfo::{ConnSpec, Plan, SessionAttrs};
+use super::dial::{tcp, unix};
+use super::refused::{ConnectError, ConnectFault, Failure, Place, Stage};
 use super::sniff::Sniffed;
-use crate::model::{SlotLimit, SlotRefusal};
+use super::tls::{self, Handed, Way};
+use crate::model::{Parameter, SlotRefusal, Tls};
 
 /// An open connection: the only one of this run.
 pub struct Connected {
@@ -25,6 +31,12 @@ pub struct Connected {
     pub key_pid: i32,
     /// The server's major version, as it reported at the start.
     pub major: u32,
+    /// What protects the connection; `None`: in clear.
+    pub tls: Option<Tls>,
+    /// What was given and what stands by default; empty where only a place was asked for.
+    pub parameters: Vec<Parameter>,
+    /// `-d` for the next command, where host, port, user and database aren't the whole way.
+    pub conninfo: Option<String>,
     /// The logins that were refused for want of a slot before, and when.
     pub refused: Vec<(Instant, SlotRefusal)>,
     /// The task that moves bytes; it ends once the goodbye is sent.
@@ -61,10 +73,67 @@ impl Connected {
     }
 }
 
-/// One attempt, with one deadline over all of it.
+/// One place, with one deadline over all of it: name lookup, TCP, TLS, login, first answer.
+///
+/// # Errors
+/// The failure, and where.
 pub async fn attempt(
     spec: &ConnSpec,
     connect_timeout: Duration,
+) -> Result<Connected, ConnectError> {
+    attempt_for(spec, connect_timeout, SessionAttrs::Any, false).await
+}
+
+/// The places of a plan in turn, as libpq goes on: past a host that can't be reached, that isn't ready or isn't of the
+/// wanted kind; a refused login ends it.
+pub(super) async fn attempt_plan(
+    plan: &Plan,
+    connect_timeout: Duration,
+) -> Result<Connected, ConnectError> {
+    let mut order: Vec<&ConnSpec> = plan.places.iter().collect();
+    if plan.balanced {
+        order.shuffle(&mut rand::rng());
+    }
+    // `prefer-standby` looks for a standby first, and then takes what there is.
+    let passes: &[SessionAttrs] = match plan.session {
+        SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
+        ref wanted => std::slice::from_ref(wanted),
+    };
+    let mut failures: Vec<ConnectError> = Vec::new();
+    for wanted in passes {
+        let mut of_other_kind = Vec::new();
+        for spec in order {
+            match attempt_for(spec, connect_timeout, *wanted, plan.balanced).await {
+                Ok(connected) => {
+                    return Ok(Connected {
+                        parameters: plan.parameters.clone(),
+                        conninfo: plan.conninfo.clone(),
+                        ..connected
+                    });
+                }
+                Err(error) => {
+                    let next = error.fault.leaves_other_hosts();
+                    if error.fault == ConnectFault::OtherKind {
+                        of_other_kind.push(spec);
+                    }
+                    failures.push(error);
+                    if !next {
+                        return Err(ConnectError::of_all(failures));
+                    }
+                }
+            }
+        }
+        // Who couldn't be reached isn't tried again.
+        order = of_other_kind;
+    }
+    Err(ConnectError::of_all(failures))
+}
+
+async fn attempt_for(
+    spec: &ConnSpec,
+    connect_timeout: Duration,
+    wanted: SessionAttrs,
+    balanced: bool,
 ) -> Result<Connected, ConnectError> {
     let stage = Cell::new(Stage::Dns);
     let failed = |fault, detail| ConnectError {
@@ -72,8 +141,15 @@ pub async fn attempt(
         detail,
         place: Place::of(spec),
         refusals: Vec::new(),
+        others: Vec::new(),
     };
-    match timeout(connect_timeout, open(spec, &stage, connect_timeout)).await {
+    let work = async {
+        let connected = open(spec, &stage, connect_timeout, balanced).await?;
+        stage.set(Stage::FirstAnswer);
+        first_answer(&connected.client, wanted).await?;
+        Ok(connected)
+    };
+    match timeout(connect_timeout, work).await {
         Ok(Ok(connected)) => Ok(connected),
         Ok(Err((fault, detail))) => Err(failed(fault, detail)),
         Err(_) => {
@@ -81,6 +157,7 @@ pub async fn attempt(
             let during = match stage {
                 Stage::Dns => "looking up the host name",
                 Stage::Tcp => "opening the connection",
+                Stage::Tls => "agreeing on TLS",
                 Stage::Login => "logging in",
                 Stage::FirstAnswer => "waiting for the first answer",
             };
@@ -93,102 +170,174 @@ pub async fn attempt(
     }
 }
 
-type Failure = (ConnectFault, String);
-
+/// In clear and with TLS, in the order of the mode; `prefer` and `allow` go on where libpq does.
 async fn open(
     spec: &ConnSpec,
     stage: &Cell<Stage>,
     connect_timeout: Duration,
+    balanced: bool,
 ) -> Result<Connected, Failure> {
+    if let Some(path) = spec.socket() {
+        // A socket needs no TLS, whatever the mode.
+        stage.set(Stage::Tcp);
+        let stream = unix(&path, spec).await?;
+        stage.set(Stage::Login);
+        return log_in(spec, stream, NoTls, SslMode::Disable, None).await;
+    }
+    let mut before: Option<Failure> = None;
+    for way in tls::ways(spec.options.sslmode) {
+        let stream = tcp(spec, stage, connect_timeout, balanced).await?;
+        let done = match way {
+            Way::Clear => {
+                stage.set(Stage::Login);
+                log_in(spec, stream, NoTls, SslMode::Disable, None).await
+            }
+            Way::Tls => encrypted(spec, stage, stream).await,
+        };
+        match done {
+            Ok(connected) => return Ok(connected),
+            // The other way may be let in where this one isn't.
+            Err(failure @ (ConnectFault::Login | ConnectFault::Tls, _)) if before.is_none() => {
+                before = Some(failure);
+            }
+            Err(failure) => return Err(both(before, failure)),
+        }
+    }
+    Err(before.unwrap_or((ConnectFault::Other, "no way to connect".into())))
+}
+
+/// Where a second way failed too, the first one's failure is told with it.
+fn both(before: Option<Failure>, (fault, detail): Failure) -> Failure {
+    match before {
+        Some((_, first)) if first != detail => (fault, format!("{detail}; before: {first}")),
+        _ => (fault, detail),
+    }
+}
+
+/// Asks for TLS, unless it is begun at once; a server without it may go on in clear where the mode allows that.
+async fn encrypted(
+    spec: &ConnSpec,
+    stage: &Cell<Stage>,
+    mut stream: TcpStream,
+) -> Result<Connected, Failure> {
+    // The length of the message, and the number that PostgreSQL takes for this question (SSLRequest).
+    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+    stage.set(Stage::Tls);
+    if spec.options.negotiation == Negotiation::Postgres {
+        let mut answer = [0];
+        let asked = async {
+            stream.write_all(&SSL_REQUEST).await?;
+            stream.read_exact(&mut answer).await
+        };
+        asked
+            .await
+            .map_err(|error| (ConnectFault::Tls, format!("no answer about TLS: {error}")))?;
+        match answer[0] {
+            b'S' => {}
+            b'N' if spec.options.sslmode <= options::SslMode::Prefer => {
+                stage.set(Stage::Login);
+                return log_in(spec, stream, NoTls, SslMode::Disable, None).await;
+            }
+            b'N' => return Err((ConnectFault::Tls, "the server has no TLS".into())),
+            // An error instead, such as that all slots are taken: it is told again, in full, to a plain login.
+            _ => {
+                return Err((
+                    ConnectFault::Tls,
+                    "the server doesn't answer about TLS".into(),
+                ));
+            }
+        }
+    }
+    let (stream, facts) = tls::encrypt(spec, stream)
+        .await
+        .map_err(|error| (ConnectFault::Tls, error.to_string()))?;
+    stage.set(Stage::Login);
+    log_in(spec, stream, Handed, SslMode::Require, Some(facts)).await
+}
+
+/// A pooler logs a client in by itself: only an answer tells that there is a server behind it.
+async fn first_answer(client: &Client, wanted: SessionAttrs) -> Result<(), Failure> {
+    const KIND: &str = "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only')";
+    if wanted == SessionAttrs::Any {
+        return client.simple_query("").await.map(drop).map_err(classify);
+    }
+    let answer = client.simple_query(KIND).await.map_err(classify)?;
+    let row = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some((row.get(0) == Some("t"), row.get(1) == Some("on"))),
+        _ => None,
+    });
+    let Some((standby, read_only)) = row else {
+        return Err((
+            ConnectFault::Other,
+            "the server doesn't tell what it is".into(),
+        ));
+    };
+    let (fits, is) = match wanted {
+        SessionAttrs::Any | SessionAttrs::PreferStandby => (true, ""),
+        SessionAttrs::Primary => (!standby, "a standby"),
+        SessionAttrs::Standby => (standby, "a primary"),
+        SessionAttrs::ReadWrite => (!read_only, "read-only"),
+        SessionAttrs::ReadOnly => (read_only, "not read-only"),
+    };
+    if fits {
+        Ok(())
+    } else {
+        let wanted = wanted.as_str();
+        Err((
+            ConnectFault::OtherKind,
+            format!("it is {is}, and target_session_attrs is {wanted}"),
+        ))
+    }
+}
+
+/// Logs in over a stream on which TLS is settled.
+async fn log_in<S, T>(
+    spec: &ConnSpec,
+    stream: S,
+    handed: T,
+    mode: SslMode,
+    tls: Option<Tls>,
+) -> Result<Connected, Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: TlsConnect<Sniffed<S>>,
+    T::Stream: Send + 'static,
+{
     let mut config = Config::new();
     // No application_name and no other setting at the start: behind a transaction pooler they would stay on the
     // server connection. The read's own transaction sets what it needs.
     config.user(&spec.user).dbname(&spec.database);
+    // The handshake is done: to the driver it is one that begins, and ends, at once.
+    config
+        .ssl_mode(mode)
+        .ssl_negotiation(SslNegotiation::Direct);
+    config.channel_binding(match spec.options.channel_binding {
+        ChannelBinding::Disable => config::ChannelBinding::Disable,
+        ChannelBinding::Prefer => config::ChannelBinding::Prefer,
+        ChannelBinding::Require => config::ChannelBinding::Require,
+    });
+    config.host("localhost");
     if let Some(password) = &spec.password {
         config.password(password.expose());
     }
-    let (client, key_pid, major, moving) = match spec.socket() {
-        Some(path) => {
-            stage.set(Stage::Tcp);
-            let stream = UnixStream::connect(&path)
-                .await
-                .map_err(|e| network(&e, &path))?;
-            stage.set(Stage::Login);
-            log_in(&config, stream).await?
-        }
-        None => {
-            let stream = tcp(spec, stage, connect_timeout).await?;
-            stage.set(Stage::Login);
-            log_in(&config, stream).await?
-        }
-    };
-    stage.set(Stage::FirstAnswer);
-    // A pooler logs a client in by itself: only an answer tells that there is a server behind it.
-    client.simple_query("").await.map_err(classify)?;
-    Ok(Connected {
-        client,
-        spec: spec.clone(),
-        key_pid,
-        major,
-        refused: Vec::new(),
-        moving,
-    })
-}
-
-async fn tcp(
-    spec: &ConnSpec,
-    stage: &Cell<Stage>,
-    connect_timeout: Duration,
-) -> Result<TcpStream, Failure> {
-    let addresses: Vec<_> = lookup_host((spec.host.as_str(), spec.port))
-        .await
-        .map_err(|e| (ConnectFault::Dns, e.to_string()))?
-        .collect();
-    stage.set(Stage::Tcp);
-    let mut last = (ConnectFault::Dns, "no address".to_owned());
-    // An address that swallows packets must not eat the time of the next one.
-    let share = connect_timeout / u32::try_from(addresses.len() + 1).unwrap_or(2);
-    for (n, address) in addresses.iter().enumerate() {
-        let attempt = TcpStream::connect(address);
-        let connected = match n + 1 < addresses.len() {
-            true => timeout(share, attempt)
-                .await
-                .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
-            false => attempt.await,
-        };
-        match connected {
-            Ok(stream) => {
-                // Many small messages go out in one flight; waiting to fill a packet would cost a round trip.
-                stream
-                    .set_nodelay(true)
-                    .map_err(|e| network(&e, &address.to_string()))?;
-                return Ok(stream);
-            }
-            Err(e) => last = network(&e, &address.to_string()),
-        }
-    }
-    Err(last)
-}
-
-fn network(error: &io::Error, place: &str) -> Failure {
-    (ConnectFault::Network, format!("{place}: {error}"))
-}
-
-async fn log_in<S>(
-    config: &Config,
-    stream: S,
-) -> Result<(Client, i32, u32, JoinHandle<()>), Failure>
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let (stream, key_pid) = Sniffed::new(stream);
-    let (client, connection) = config.connect_raw(stream, NoTls).await.map_err(classify)?;
+    let (stream, key_pid) = Sniffed::new(stream, spec.options.require_auth.clone());
+    let (client, connection) = config.connect_raw(stream, handed).await.map_err(classify)?;
     let major = major_of(connection.parameter("server_version").unwrap_or_default());
     // Ends by itself when the client is dropped; its error shows as that of the query that was under way.
     let moving = tokio::spawn(async move {
         let _ = connection.await;
     });
-    Ok((client, key_pid.load(Ordering::Relaxed), major, moving))
+    Ok(Connected {
+        client,
+        spec: spec.clone(),
+        key_pid: key_pid.load(Ordering::Relaxed),
+        major,
+        tls,
+        parameters: Vec::new(),
+        conninfo: None,
+        refused: Vec::new(),
+        moving,
+    })
 }
 
 /// `15.18 (Debian …)`, `18beta1` → 15, 18; 0 when it can't be told, and then the oldest queries are used.
@@ -197,86 +346,4 @@ fn major_of(version: &str) -> u32 {
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(version.len());
     version[..digits].parse().unwrap_or(0)
-}
-
-fn classify(error: tokio_postgres::Error) -> Failure {
-    let Some(db) = error.as_db_error() else {
-        let detail = chain(&error);
-        // The driver's own words, which aren't localised.
-        let fault = if detail.contains("password missing") {
-            ConnectFault::Login
-        } else {
-            ConnectFault::Other
-        };
-        return (fault, detail);
-    };
-    let detail = format!("{} ({})", db.message(), db.code().code());
-    let fault = match db.code() {
-        code if *code == SqlState::TOO_MANY_CONNECTIONS => ConnectFault::NoSlot(slot_limit(db)),
-        code if *code == SqlState::CANNOT_CONNECT_NOW => ConnectFault::NotReady,
-        code if *code == SqlState::INVALID_PASSWORD
-            || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION =>
-        {
-            ConnectFault::Login
-        }
-        code if *code == SqlState::INVALID_CATALOG_NAME => ConnectFault::NoDatabase,
-        code if *code == SqlState::INSUFFICIENT_PRIVILEGE => ConnectFault::Privilege,
-        code if *code == SqlState::PROTOCOL_VIOLATION => pooler_fault(db),
-        _ => ConnectFault::Other,
-    };
-    (fault, detail)
-}
-
-/// Which limit, by the routine that raised 53300: the text is in the server's language.
-fn slot_limit(db: &DbError) -> SlotLimit {
-    match db.routine() {
-        // InitProcess finds no free slot; the postmaster itself refuses in ProcessStartupPacket (BackendInitialize
-        // from 18 on) when it has started twice as many processes as there are slots.
-        Some("InitProcess" | "ProcessStartupPacket" | "BackendInitialize") => SlotLimit::Nothing,
-        Some("InitPostgres") => SlotLimit::Reserved,
-        Some("InitializeSessionUserId") => SlotLimit::Role,
-        Some("CheckMyDatabase") => SlotLimit::Database,
-        _ => SlotLimit::Unknown,
-    }
-}
-
-/// PgBouncer gives every error SQLSTATE 08P01, one fixed English text and no routine: those of its own, and (in 1.18)
-/// those of a server that doesn't let it in, in that server's language.
-fn pooler_fault(db: &DbError) -> ConnectFault {
-    const FULL: [&str; 5] = [
-        "no more connections allowed",
-        "client connections exceeded",
-        "too many clients",
-        "too many connections",
-        "connection slots",
-    ];
-    const BUSY: [&str; 3] = [
-        "query_wait_timeout",
-        "server login has been failing",
-        "client_login_timeout",
-    ];
-    let says = |texts: &[&str]| texts.iter().any(|text| db.message().contains(text));
-    if db.routine().is_some() {
-        ConnectFault::Other
-    } else if says(&FULL) {
-        ConnectFault::NoSlot(SlotLimit::Pooler)
-    } else if says(&BUSY) {
-        ConnectFault::PoolerBusy
-    } else {
-        ConnectFault::Pooler
-    }
-}
-
-/// The whole chain of causes in one line: the driver's own text is only its first word.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep};
 
-use super::connect::{Connected, aged, attempt};
-use super::conninfo::ConnSpec;
+use super::connect::{Connected, aged, attempt_plan};
+use super::conninfo::{ConnSpec, Plan};
 use super::refused::{ConnectError, ConnectFault, Stage};
 use crate::model::{SlotLimit, SlotRefusal};
 
@@ -41,8 +41,8 @@ pub enum Knock {
 /// # Errors
 /// The first failure that isn't want of a slot, or want of a slot for all of `wait_slot`.
 pub async fn get_in(
-    spec: &ConnSpec,
-    rescue: Option<&ConnSpec>,
+    own_plan: &Plan,
+    rescue: Option<&Plan>,
     options: KnockOptions,
     tell: &mut dyn FnMut(Knock),
 ) -> Result<Connected, ConnectError> {
@@ -55,9 +55,9 @@ pub async fn get_in(
     let mut told = false;
     for knocks in 1_u32.. {
         // First the login as given, then the rescue, then each in turn.
-        let login = match rescue {
-            Some(rescue) if knocks % 2 == 0 => rescue,
-            _ => spec,
+        let (plan, is_own) = match rescue {
+            Some(rescue) if knocks % 2 == 0 => (rescue, false),
+            _ => (own_plan, true),
         };
         let started = Instant::now();
         // The first attempt of each login has its whole time, knocks have what is left.
@@ -67,7 +67,7 @@ pub async fn get_in(
                 .connect_timeout
                 .min(give_up.saturating_duration_since(started)),
         };
-        let error = match attempt(login, most).await {
+        let error = match attempt_plan(plan, most).await {
             Ok(mut connected) => {
                 if told {
                     tell(Knock::GotIn(knocks));
@@ -79,19 +79,19 @@ pub async fn get_in(
         };
         let rescue_is_next = knocks == 1 && rescue.is_some();
         let is_refusal = |e: &ConnectError| matches!(e.fault, ConnectFault::NoSlot(_));
-        if login == spec && (is_refusal(&error) || !own.as_ref().is_some_and(is_refusal)) {
+        if is_own && (is_refusal(&error) || !own.as_ref().is_some_and(is_refusal)) {
             own = Some(error.clone());
         }
         match error.fault {
             ConnectFault::NoSlot(limit) => {
-                note_refusal(&mut refusals, limit, login);
+                note_refusal(&mut refusals, limit, plan.first());
             }
             // A pooler whose server is full holds a knock back: that is no other answer than before.
             ConnectFault::Timeout(_) | ConnectFault::PoolerBusy if !refusals.is_empty() => {}
             // A pooler without a server connection to give stays silent: the rescue login may lead past it.
             ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) | ConnectFault::PoolerBusy
                 if rescue_is_next => {}
-            _ if login != spec => {
+            _ if !is_own => {
                 // The person's own login may still get in: a broken rescue login doesn't end the attempt.
                 tell(Knock::RescueFailed(error.to_string()));
                 rescue = None;

@@ -8,8 +8,9 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use super::catalog::Topic;
+use super::classify::chain;
 use super::collect::{NOT_ASKED, Parts, RoundError, RoundOptions};
-use super::connect::{Connected, chain};
+use super::connect::Connected;
 use super::refused::Place;
 use super::rows::{self, Cells, RowError};
 use crate::model::{Part, Section};

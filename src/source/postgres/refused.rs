@@ -10,6 +10,7 @@ use crate::model::{SlotLimit, SlotRefusal};
 pub enum Stage {
     Dns,
     Tcp,
+    Tls,
     Login,
     FirstAnswer,
 }
@@ -21,6 +22,10 @@ pub enum ConnectFault {
     Network,
     Timeout(Stage),
     NoSlot(SlotLimit),
+    /// No TLS where it is asked for, or a certificate that doesn't pass.
+    Tls,
+    /// Not what `target_session_attrs` asks for.
+    OtherKind,
     /// 57P03: starting up, shutting down, recovering.
     NotReady,
     /// 28P01, 28000, or no password where the server asks for one.
@@ -36,6 +41,19 @@ pub enum ConnectFault {
     Other,
 }
 
+impl ConnectFault {
+    /// Where several hosts are given, the next one may do.
+    pub(super) fn leaves_other_hosts(&self) -> bool {
+        matches!(
+            self,
+            Self::Dns | Self::Network | Self::Timeout(_) | Self::NotReady | Self::OtherKind
+        )
+    }
+}
+
+/// A fault with its words, while it isn't yet known where it belongs.
+pub(super) type Failure = (ConnectFault, String);
+
 /// An attempt that failed: what, where, and what to try. Never the password.
 #[derive(Clone, Debug)]
 pub struct ConnectError {
@@ -45,10 +63,12 @@ pub struct ConnectError {
     pub place: Place,
     /// All logins of this run that were refused for want of a slot.
     pub refusals: Vec<SlotRefusal>,
+    /// The hosts that were tried before, each with its failure.
+    pub others: Vec<String>,
 }
 
 /// Where it failed, for the message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub host: String,
     pub port: u16,
@@ -80,13 +100,41 @@ impl fmt::Display for Place {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what(), self.detail)?;
-        write!(f, "\n  at: {}", self.place)
+        write!(f, "\n  at: {}", self.place)?;
+        for other in &self.others {
+            write!(f, "\n  before: {other}")?;
+        }
+        Ok(())
     }
 }
 
 impl std::error::Error for ConnectError {}
 
 impl ConnectError {
+    /// The last of several, with the others in a line each.
+    pub(super) fn of_all(mut failures: Vec<Self>) -> Self {
+        let mut last = failures.pop().unwrap_or_else(|| Self {
+            fault: ConnectFault::Other,
+            detail: "no host to try".into(),
+            place: Place::default(),
+            refusals: Vec::new(),
+            others: Vec::new(),
+        });
+        last.others = failures
+            .iter()
+            .map(|e| {
+                format!(
+                    "{}, port {}: {}: {}",
+                    e.place.host,
+                    e.place.port,
+                    e.what(),
+                    e.detail
+                )
+            })
+            .collect();
+        last
+    }
+
     /// The failure in a few words.
     pub fn what(&self) -> &'static str {
         match &self.fault {
@@ -95,6 +143,8 @@ impl ConnectError {
             ConnectFault::Timeout(_) => "no answer in time",
             ConnectFault::NoSlot(limit) => slot_words(*limit),
             ConnectFault::NotReady => "the server isn't ready",
+            ConnectFault::Tls => "no TLS",
+            ConnectFault::OtherKind => "not the kind of server that is asked for",
             ConnectFault::Login => "login refused",
             ConnectFault::NoDatabase => "no such database",
             ConnectFault::Privilege => "this login may not connect here",
@@ -121,13 +171,20 @@ impl ConnectError {
             ConnectFault::Timeout(Stage::Tcp) => {
                 "the host doesn't answer: a firewall, a wrong address, or the host is down".into()
             }
+            ConnectFault::Timeout(Stage::Tls) => "the host answers and doesn't speak PostgreSQL, or something between \
+                 holds TLS back: check -p, or try sslmode=disable where that is safe"
+                .into(),
+            ConnectFault::Tls => "check sslmode, sslrootcert, sslcert and sslkey (psql takes the same); stanch doctor \
+                 shows where each value comes from once a connection is had"
+                .into(),
+            ConnectFault::OtherKind => "another host, or target_session_attrs=any".into(),
             ConnectFault::Timeout(Stage::Login | Stage::FirstAnswer) => "the server accepts and stays silent: a locked \
                  catalog (pg_authid, pg_database, pg_class held in ACCESS EXCLUSIVE mode), a stopped server process, or \
                  a pooler without a free server connection; a session that is already open still works"
                 .into(),
             ConnectFault::NoSlot(limit) => slot_hint(*limit),
             ConnectFault::NotReady => "it is starting, stopping or recovering: try again, and read the server's log".into(),
-            ConnectFault::Login => "check -U/--username, PGPASSWORD and the server's pg_hba.conf".into(),
+            ConnectFault::Login => "check -U/--username, PGPASSWORD or ~/.pgpass, sslmode, and the server's pg_hba.conf".into(),
             ConnectFault::NoDatabase => "give a database with -d/--dbname; 'postgres' usually exists".into(),
             ConnectFault::Privilege => "GRANT CONNECT ON DATABASE … TO this role, or another login (-U)".into(),
             ConnectFault::Pooler => "connect to the server itself, past the pooler (-h, -p)".into(),

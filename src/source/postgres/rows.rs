@@ -61,7 +61,7 @@ impl<'a> Cells<'a> {
     pub fn opt<'b, T: FromSql<'b>>(&'b self, column: &str) -> Result<Option<T>, RowError> {
         self.row
             .try_get(column)
-            .map_err(|e| self.error(column, super::connect::chain(&e)))
+            .map_err(|e| self.error(column, super::classify::chain(&e)))
     }
 
     /// The value of a column that identifies the row.

@@ -1,7 +1,8 @@
-//! Watches the start of a connection for the process id that the server gives out in BackendKeyData.
+//! Watches the start of a connection: for the process id that the server gives out in BackendKeyData, and for the way of
+//! authentication that it asks for.
 //!
 //! A pooler gives out an id of its own making, so an id that differs from `pg_backend_pid()` tells that one stands
-//! between. The driver keeps the id to itself, hence this thin layer under it.
+//! between. The driver keeps the id to itself, and knows no `require_auth`, hence this thin layer under it.
 
 use std::io;
 use std::pin::Pin;
@@ -10,6 +11,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::conninfo::options::{AuthMethod, AuthRule};
 
 /// A byte stream that passes everything through.
 pub struct Sniffed<S> {
@@ -24,21 +27,31 @@ struct State {
     body_left: usize,
     body: Vec<u8>,
     done: bool,
+    /// `require_auth`.
+    rule: Option<AuthRule>,
+    /// The server has asked for a way of authentication.
+    asked: bool,
+    /// What it asked for and may not have.
+    refused: Option<AuthMethod>,
 }
 
+const AUTHENTICATION: u8 = b'R';
 const BACKEND_KEY_DATA: u8 = b'K';
 const READY_FOR_QUERY: u8 = b'Z';
 const HEADER: usize = 5;
 
 impl<S> Sniffed<S> {
     /// The second part holds the id once the login is done, 0 until then.
-    pub fn new(inner: S) -> (Self, Arc<AtomicI32>) {
+    pub fn new(inner: S, rule: Option<AuthRule>) -> (Self, Arc<AtomicI32>) {
         let key_pid = Arc::new(AtomicI32::new(0));
         let state = State {
             header: Vec::with_capacity(HEADER),
             body_left: 0,
             body: Vec::new(),
             done: false,
+            rule,
+            asked: false,
+            refused: None,
         };
         (
             Self {
@@ -48,6 +61,10 @@ impl<S> Sniffed<S> {
             },
             key_pid,
         )
+    }
+
+    pub fn inner(&self) -> &S {
+        &self.inner
     }
 }
 
@@ -71,23 +88,43 @@ impl State {
                 }
             } else {
                 let take = self.body_left.min(bytes.len());
-                if self.header[0] == BACKEND_KEY_DATA {
+                if matches!(self.header[0], BACKEND_KEY_DATA | AUTHENTICATION) {
                     self.body.extend_from_slice(&bytes[..take]);
                 }
                 self.body_left -= take;
                 bytes = &bytes[take..];
             }
             if self.header.len() == HEADER && self.body_left == 0 {
-                if self.header[0] == BACKEND_KEY_DATA
-                    && let Some(pid) = self.body.first_chunk::<4>()
-                {
-                    found = Some(i32::from_be_bytes(*pid));
+                if let Some(number) = self.body.first_chunk::<4>() {
+                    let number = i32::from_be_bytes(*number);
+                    match self.header[0] {
+                        BACKEND_KEY_DATA => found = Some(number),
+                        AUTHENTICATION => self.authentication(number),
+                        _ => {}
+                    }
                 }
                 self.done = self.header[0] == READY_FOR_QUERY;
                 self.header.clear();
             }
         }
         found
+    }
+
+    /// The server asks for a way of authentication, or is content (0).
+    fn authentication(&mut self, code: i32) {
+        let method = match code {
+            3 => AuthMethod::Password,
+            5 => AuthMethod::Md5,
+            7 | 8 => AuthMethod::Gss,
+            9 => AuthMethod::Sspi,
+            10 => AuthMethod::Scram,
+            0 if !self.asked => AuthMethod::None,
+            _ => return,
+        };
+        self.asked = true;
+        if self.rule.as_ref().is_some_and(|rule| !rule.allows(method)) {
+            self.refused = Some(method);
+        }
     }
 }
 
@@ -103,6 +140,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Sniffed<S> {
             && let Some(pid) = self.state.feed(&buf.filled()[before..])
         {
             self.key_pid.store(pid, Ordering::Relaxed);
+        }
+        // Before the driver sees the question, so that no password goes out.
+        if let Some(method) = self.state.refused {
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!(
+                    "the server asks for authentication {:?}, which require_auth doesn't allow",
+                    method.as_str()
+                ),
+            )));
         }
         result
     }
@@ -138,7 +185,7 @@ mod tests {
         wire.extend([b'Z', 0, 0, 0, 5, b'I']);
         wire.extend([b'K', 0, 0, 0, 12, 9, 9, 9, 9, 1, 2, 3, 4]);
         for size in 1..=wire.len() {
-            let (mut sniffed, _) = Sniffed::new(());
+            let (mut sniffed, _) = Sniffed::new((), None);
             let found: Vec<i32> = wire
                 .chunks(size)
                 .filter_map(|part| sniffed.state.feed(part))

@@ -5,6 +5,7 @@ use super::cells::wrap;
 use crate::analysis::Head;
 use crate::analysis::doctor::{Check, CheckStatus, Doctor};
 use crate::view::console::Style;
+use crate::view::layout::{Column, table};
 use crate::view::sanitize::clean;
 
 impl Table for Doctor {
@@ -27,6 +28,24 @@ impl Table for Doctor {
             if let Some(fix) = &check.fix {
                 out.push_str(&format!("{:indent$}{}\n", "", clean(fix)));
             }
+        }
+        if let Some(link) = self
+            .link
+            .as_ref()
+            .filter(|link| !link.parameters.is_empty())
+        {
+            let columns = [
+                Column::text("parameter"),
+                Column::text("value").flex_from(24, 12),
+                Column::text("given by").shrink(10),
+            ];
+            let rows = link
+                .parameters
+                .iter()
+                .map(|p| vec![p.name.clone(), p.value.clone(), p.origin.to_string()])
+                .collect();
+            out.push('\n');
+            out.push_str(&table(&columns, rows, style.width));
         }
         out
     }
