@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stanch::drill::{Incident, Scene};
-use stanch::source::postgres::catalog;
-use stanch::source::postgres::rows::{self, Cells, Names, RowError};
-use tokio_postgres::Client;
 
 use crate::harness::{self, admin, client, oncall, scene, sql, stanch_as, stanch_command};
 
@@ -335,79 +332,4 @@ async fn the_deadline_of_a_round() {
         format!("{}{}", run.stdout, run.stderr).contains("--deadline"),
         "{run:?}"
     );
-}
-
-/// Every column that isn't the row's own name may be NULL, and the row is kept.
-#[tokio::test]
-async fn null_in_every_nullable_column() {
-    let server = harness::server(&[]).await;
-    let client = client(&server.spec("postgres", "postgres"), "nulls").await;
-    let names = Names::default();
-    check(&client, &catalog::ACTIVITY, &["pid"], |c| {
-        rows::session(c, Some(1024))
-    })
-    .await;
-    check(&client, &catalog::LOCKS, &[], rows::lock).await;
-    check(&client, &catalog::BLOCKING, &["pid"], rows::blocked_by).await;
-    check(
-        &client,
-        &catalog::DATABASES,
-        &["oid", "name"],
-        rows::database,
-    )
-    .await;
-    check(&client, &catalog::ROLES, &["oid", "name"], rows::role).await;
-    check(
-        &client,
-        &catalog::RELATIONS,
-        &["oid", "schema", "name"],
-        rows::relation,
-    )
-    .await;
-    check(
-        &client,
-        &catalog::PREPARED,
-        &["xid", "gid", "prepared"],
-        |c| rows::prepared(c, &names),
-    )
-    .await;
-    check(&client, &catalog::SETTINGS, &["name"], rows::setting).await;
-    check(
-        &client,
-        &catalog::OVERRIDES,
-        &["config"],
-        rows::setting_override,
-    )
-    .await;
-    check(&client, &catalog::SLOTS, &["name"], rows::slot).await;
-    check(&client, &catalog::LOGIN, &["user"], rows::login).await;
-}
-
-/// One row of the query's own columns and types, NULL but for its keys.
-async fn check<T: std::fmt::Debug>(
-    client: &Client,
-    topic: &'static catalog::Topic,
-    keys: &[&str],
-    decode: impl Fn(&Cells<'_>) -> Result<T, RowError>,
-) {
-    let statement = client.prepare(topic.sql(15)).await.expect(topic.name);
-    let columns: Vec<String> = statement
-        .columns()
-        .iter()
-        .map(|column| {
-            let (name, ty) = (column.name(), column.type_().name());
-            let value = match (keys.contains(&name), ty) {
-                (false, _) => "NULL",
-                (true, "timestamptz") => "now()",
-                (true, _) => "'1'",
-            };
-            format!("{value}::{ty} AS \"{name}\"")
-        })
-        .collect();
-    let rows = client
-        .query_typed(&format!("SELECT {}", columns.join(", ")), &[])
-        .await
-        .expect(topic.name);
-    let decoded = rows::decode(topic.name, &rows, decode).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(decoded.len(), 1, "{}", topic.name);
 }

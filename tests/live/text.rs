@@ -158,39 +158,3 @@ async fn a_cut_text_says_so() {
         "{table}"
     );
 }
-
-/// A text in another encoding than UTF-8: kept, with what can't be read replaced, and no row is lost.
-#[tokio::test]
-async fn another_encoding_loses_no_row() {
-    let server = harness::server(&[]).await;
-    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
-    sql(
-        &boss,
-        "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0",
-    )
-    .await;
-    let other = client(&server.spec("postgres", "latin"), "latin").await;
-    stanch::drill::leave_running(other, "SELECT 'caf\u{e9}', pg_sleep(3600)");
-    let asleep = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-    stanch::drill::until(&boss, asleep)
-        .await
-        .expect("it sleeps");
-    let report = stanch_as(
-        &server.spec("postgres", "postgres"),
-        &["pg", "activity", "--json"],
-    )
-    .expect_code(0)
-    .json();
-    let sessions = report["sessions"].as_array().expect("sessions");
-    let latin = sessions
-        .iter()
-        .find(|s| s["application_name"] == "latin")
-        .expect("the row");
-    assert!(
-        latin["query"]
-            .as_str()
-            .expect("a query")
-            .starts_with("SELECT 'caf"),
-        "{latin:#}"
-    );
-}

@@ -9,6 +9,7 @@ use tokio_postgres::types::Type;
 
 use super::catalog;
 use super::connect::Connected;
+use super::encoding::Encodings;
 use super::reader::{BEGIN, COMMIT, Fault, Params, Reader, STATEMENT_TIMEOUT, began, give_up};
 use super::refused::Place;
 use super::rows::{self, Cells, Names, RowError};
@@ -90,6 +91,7 @@ async fn read_round(
     let reader = Reader {
         client: &connected.client,
         major: connected.major,
+        encoding: connected.encoding,
         deadline: Instant::now() + options.deadline,
         parts,
     };
@@ -110,9 +112,7 @@ async fn read_round(
         reader.read(&catalog::ROLES, &[], rows::role),
     );
     let state = join3(
-        reader.part(Part::Activity, &catalog::ACTIVITY, &[], |c| {
-            rows::session(c, query_size.get())
-        }),
+        reader.raw_part(Part::Activity, &catalog::ACTIVITY, &[]),
         reader.part(Part::Locks, &catalog::LOCKS, &[], rows::lock),
         reader.raw_part(Part::Prepared, &catalog::PREPARED, &[]),
     );
@@ -134,7 +134,7 @@ async fn read_round(
     let (
         begun,
         (server, login, databases, roles),
-        (mut activity, locks, prepared),
+        (activity, locks, prepared),
         (settings, mut overrides, slots),
         (),
     ) = flight.await;
@@ -178,6 +178,10 @@ async fn read_round(
     };
 
     let names = Names::new(databases.rows(), roles.rows());
+    let encodings = Encodings::new(connected.encoding, databases.rows());
+    let mut activity = activity.and_then(&catalog::ACTIVITY, connected.encoding, |c| {
+        rows::session(c, query_size.get(), &encodings)
+    });
     if let Some(sessions) = activity.get_mut() {
         rows::name_sessions(sessions, &names);
     }
@@ -217,7 +221,9 @@ async fn read_round(
         locks,
         blocking,
         relations,
-        prepared: prepared.and_then(&catalog::PREPARED, |c| rows::prepared(c, &names)),
+        prepared: prepared.and_then(&catalog::PREPARED, connected.encoding, |c| {
+            rows::prepared(c, &names, &encodings)
+        }),
         settings,
         overrides,
         slots,

@@ -17,6 +17,7 @@ use super::classify::classify;
 use super::conninfo::options::{self, ChannelBinding, Negotiation};
 use super::conninfo::{ConnSpec, Plan, SessionAttrs};
 use super::dial::{tcp, unix};
+use super::encoding::Encoding;
 use super::refused::{ConnectError, ConnectFault, Failure, Place, Stage};
 use super::sniff::Sniffed;
 use super::tls::{self, Handed, Way};
@@ -31,6 +32,8 @@ pub struct Connected {
     pub key_pid: i32,
     /// The server's major version, as it reported at the start.
     pub major: u32,
+    /// Of this database, as the server reported at the start.
+    pub encoding: Encoding,
     /// What protects the connection; `None`: in clear.
     pub tls: Option<Tls>,
     /// What was given and what stands by default; empty where only a place was asked for.
@@ -323,6 +326,7 @@ where
     let (stream, key_pid) = Sniffed::new(stream, spec.options.require_auth.clone());
     let (client, connection) = config.connect_raw(stream, handed).await.map_err(classify)?;
     let major = major_of(connection.parameter("server_version").unwrap_or_default());
+    let encoding = Encoding::named(connection.parameter("server_encoding").unwrap_or_default());
     // Ends by itself when the client is dropped; its error shows as that of the query that was under way.
     let moving = tokio::spawn(async move {
         let _ = connection.await;
@@ -332,6 +336,7 @@ where
         spec: spec.clone(),
         key_pid: key_pid.load(Ordering::Relaxed),
         major,
+        encoding,
         tls,
         parameters: Vec::new(),
         conninfo: None,

@@ -6,6 +6,7 @@ pub mod collect;
 pub mod connect;
 pub mod conninfo;
 mod dial;
+pub mod encoding;
 mod knock;
 pub mod query;
 mod reader;

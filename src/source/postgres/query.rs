@@ -7,9 +7,10 @@ use tokio_postgres::types::{ToSql, Type};
 use super::catalog::{Param, Topic};
 use super::collect::{RoundError, RoundOptions};
 use super::connect::Connected;
+use super::encoding::Encodings;
 use super::reader::one_read;
 use super::rows::{Cells, RowError};
-use crate::model::WATCHED_SETTINGS;
+use crate::model::{Oid, WATCHED_SETTINGS};
 use crate::sql;
 
 /// The rows of one query.
@@ -37,7 +38,7 @@ pub async fn run(
     topic: &'static Topic,
     options: RoundOptions,
 ) -> Result<Rows, QueryError> {
-    let rows = match topic.param {
+    let (rows, encodings) = match topic.param {
         None => one_read(connected, topic, &[], options).await?,
         // Of the settings only those that are watched: others may hold a password.
         Some(Param::TextArray) => {
@@ -76,7 +77,7 @@ pub async fn run(
         .unwrap_or_default();
     let values = rows
         .iter()
-        .map(|row| row_values(topic.name, row, &columns))
+        .map(|row| row_values(topic.name, row, &columns, &encodings))
         .collect::<Result<_, _>>()?;
     Ok(Rows {
         columns: columns.into_iter().map(|(name, _)| name).collect(),
@@ -90,7 +91,7 @@ async fn null(
     value: &(dyn ToSql + Sync),
     ty: Type,
     options: RoundOptions,
-) -> Result<Vec<Row>, RoundError> {
+) -> Result<(Vec<Row>, Encodings), RoundError> {
     one_read(connected, topic, &[(value, ty)], options).await
 }
 
@@ -98,11 +99,27 @@ fn row_values(
     query: &'static str,
     row: &Row,
     columns: &[(String, Type)],
+    encodings: &Encodings,
 ) -> Result<Vec<Value>, RowError> {
-    let cells = Cells::new(query, row);
+    let cells = Cells::new(query, row, encodings.own);
+    // Whose encoding a statement or a gid is in.
+    let database = ["datid", "dbid"]
+        .into_iter()
+        .find(|name| columns.iter().any(|(column, _)| column == name))
+        .map_or(Ok(None), |name| cells.opt::<u32>(name))?
+        .map(Oid);
     columns
         .iter()
-        .map(|(name, ty)| Ok(redacted(name, value(&cells, name, ty)?)))
+        .map(|(name, ty)| {
+            let value = match name.as_str() {
+                "query" | "gid" => cells
+                    .bytes(name)?
+                    .map(|bytes| encodings.decode(database, bytes))
+                    .into(),
+                _ => value(&cells, name, ty)?,
+            };
+            Ok(redacted(name, value))
+        })
         .collect()
 }
 

@@ -2,15 +2,16 @@
 
 use std::future::Future;
 
-use futures_util::future::{join, join3};
+use futures_util::future::{join, join3, join4};
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
-use super::catalog::Topic;
+use super::catalog::{self, Topic};
 use super::classify::chain;
 use super::collect::{NOT_ASKED, Parts, RoundError, RoundOptions};
 use super::connect::Connected;
+use super::encoding::{Encoding, Encodings};
 use super::refused::Place;
 use super::rows::{self, Cells, RowError};
 use crate::model::{Part, Section};
@@ -36,6 +37,8 @@ pub(super) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 pub(super) struct Reader<'a> {
     pub client: &'a Client,
     pub major: u32,
+    /// Of the database that was connected to.
+    pub encoding: Encoding,
     pub deadline: Instant,
     pub parts: Parts,
 }
@@ -85,7 +88,9 @@ impl Reader<'_> {
         params: Params<'_>,
         one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
     ) -> Section<Vec<T>> {
-        self.raw(topic, params).await.and_then(topic, one)
+        self.raw(topic, params)
+            .await
+            .and_then(topic, self.encoding, one)
     }
 
     pub async fn raw_part(
@@ -110,7 +115,7 @@ impl Reader<'_> {
     ) -> Section<Vec<T>> {
         self.raw_part(part, topic, params)
             .await
-            .and_then(topic, one)
+            .and_then(topic, self.encoding, one)
     }
 }
 
@@ -162,10 +167,11 @@ impl Section<Vec<Row>> {
     pub(super) fn and_then<T>(
         self,
         topic: &'static Topic,
+        encoding: Encoding,
         one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
     ) -> Section<Vec<T>> {
         match self {
-            Self::Collected(rows) => match rows::decode(topic.name, &rows, one) {
+            Self::Collected(rows) => match rows::decode(topic.name, &rows, encoding, one) {
                 Ok(values) => Section::Collected(values),
                 Err(error) => Section::Failed {
                     code: "row".into(),
@@ -178,7 +184,7 @@ impl Section<Vec<Row>> {
     }
 }
 
-/// One read in a transaction of the same kind.
+/// One read in a transaction of the same kind, and the encodings that its texts are in.
 ///
 /// # Errors
 /// The server's SQLSTATE (or the tool's own word) and message.
@@ -187,11 +193,12 @@ pub(super) async fn one_read(
     topic: &Topic,
     params: Params<'_>,
     options: RoundOptions,
-) -> Result<Vec<Row>, RoundError> {
+) -> Result<(Vec<Row>, Encodings), RoundError> {
     let deadline = Instant::now() + options.deadline;
     let reader = Reader {
         client: &connected.client,
         major: connected.major,
+        encoding: connected.encoding,
         deadline,
         parts: Parts::ALL,
     };
@@ -201,10 +208,17 @@ pub(super) async fn one_read(
         reader.command(BEGIN),
         reader.rows(STATEMENT_TIMEOUT, timeout),
     );
-    let (begun, rows, _) = join3(begin, reader.raw(topic, params), reader.command(COMMIT)).await;
+    let (begun, databases, rows, _) = join4(
+        begin,
+        reader.read(&catalog::DATABASES, &[], rows::database),
+        reader.raw(topic, params),
+        reader.command(COMMIT),
+    )
+    .await;
     began(begun).map_err(|fault| fault.of_round(connected))?;
+    let encodings = Encodings::new(connected.encoding, databases.rows());
     match rows {
-        Section::Collected(rows) => Ok(rows),
+        Section::Collected(rows) => Ok((rows, encodings)),
         Section::Skipped(message) => Err(Fault {
             code: "skipped".into(),
             message,

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
+use super::encoding::{Encoding, Encodings};
 use crate::model::{
     BackendId, BackendType, BlockedBy, Client, Database, Lock, LockMode, LockTag, Login, Oid,
     Override, Pid, PreparedXact, Relation, Role, Session, SessionState, Setting, Slot, Timestamp,
@@ -20,12 +21,12 @@ pub struct RowError {
     what: String,
 }
 
-/// Bytes of a text column, decoded lossily: query text is in its own database's encoding.
-struct Lossy(String);
+/// Bytes of a text column, as they came.
+struct Raw<'a>(&'a [u8]);
 
-impl<'a> FromSql<'a> for Lossy {
+impl<'a> FromSql<'a> for Raw<'a> {
     fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(String::from_utf8_lossy(raw).into_owned()))
+        Ok(Self(raw))
     }
 
     fn accepts(ty: &Type) -> bool {
@@ -40,11 +41,17 @@ impl<'a> FromSql<'a> for Lossy {
 pub struct Cells<'a> {
     query: &'static str,
     row: &'a Row,
+    /// Of the database that was connected to.
+    encoding: Encoding,
 }
 
 impl<'a> Cells<'a> {
-    pub(super) fn new(query: &'static str, row: &'a Row) -> Self {
-        Self { query, row }
+    pub(super) fn new(query: &'static str, row: &'a Row, encoding: Encoding) -> Self {
+        Self {
+            query,
+            row,
+            encoding,
+        }
     }
 
     fn error(&self, column: &str, what: impl std::fmt::Display) -> RowError {
@@ -73,12 +80,27 @@ impl<'a> Cells<'a> {
             .ok_or_else(|| self.error(column, "NULL where a value identifies the row"))
     }
 
+    /// The bytes of a text, `None` for NULL.
+    ///
+    /// # Errors
+    /// As `opt`.
+    pub fn bytes(&self, column: &str) -> Result<Option<&[u8]>, RowError> {
+        Ok(self.opt::<Raw<'_>>(column)?.map(|text| text.0))
+    }
+
+    /// A name that all databases share, a word of the server's, or a text of unknown encoding.
     pub fn text(&self, column: &str) -> Result<Option<String>, RowError> {
-        Ok(self.opt::<Lossy>(column)?.map(|text| text.0))
+        let bytes = self.bytes(column)?;
+        Ok(bytes.map(|bytes| self.encoding.decode_shared(bytes)))
     }
 
     pub fn must_text(&self, column: &'static str) -> Result<String, RowError> {
-        Ok(self.must::<Lossy>(column)?.0)
+        Ok(self.encoding.decode_shared(self.must::<Raw<'_>>(column)?.0))
+    }
+
+    /// A name in a catalog of this database alone.
+    fn must_own_text(&self, column: &'static str) -> Result<String, RowError> {
+        Ok(self.encoding.decode(self.must::<Raw<'_>>(column)?.0))
     }
 
     pub fn time(&self, column: &str) -> Result<Option<Timestamp>, RowError> {
@@ -125,10 +147,11 @@ impl<'a> Cells<'a> {
 pub fn decode<T>(
     query: &'static str,
     rows: &[Row],
+    encoding: Encoding,
     one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
 ) -> Result<Vec<T>, RowError> {
     rows.iter()
-        .map(|row| one(&Cells::new(query, row)))
+        .map(|row| one(&Cells::new(query, row, encoding)))
         .collect()
 }
 
@@ -160,8 +183,13 @@ impl Names {
 }
 
 /// `query_size` is `track_activity_query_size` in bytes: the server keeps one less.
-pub fn session(c: &Cells<'_>, query_size: Option<i64>) -> Result<Session, RowError> {
-    let query = c.opt::<RawLen>("query")?;
+pub fn session(
+    c: &Cells<'_>,
+    query_size: Option<i64>,
+    encodings: &Encodings,
+) -> Result<Session, RowError> {
+    let datid = c.oid("datid")?;
+    let query = c.bytes("query")?;
     // The cut never splits a character, so up to three bytes more may be missing.
     let cut_from = query_size.and_then(|size| usize::try_from(size - 4).ok());
     let backend_type = c
@@ -177,7 +205,7 @@ pub fn session(c: &Cells<'_>, query_size: Option<i64>) -> Result<Session, RowErr
             backend_start: c.time("backend_start")?,
         },
         leader_pid: c.pid("leader_pid")?,
-        datid: c.oid("datid")?,
+        datid,
         database: None,
         usesysid: c.oid("usesysid")?,
         user: None,
@@ -200,31 +228,11 @@ pub fn session(c: &Cells<'_>, query_size: Option<i64>) -> Result<Session, RowErr
         backend_xmin: c.xid("backend_xmin")?,
         xmin_age: c.opt("xmin_age")?,
         xid_age: c.opt("xid_age")?,
-        query_truncated: matches!((&query, cut_from), (Some(q), Some(from)) if q.bytes >= from),
-        query: query.map(|q| q.text).filter(|text| !text.is_empty()),
+        query_truncated: matches!((&query, cut_from), (Some(q), Some(from)) if q.len() >= from),
+        query: query
+            .map(|bytes| encodings.decode(datid, bytes))
+            .filter(|text| !text.is_empty()),
     })
-}
-
-/// A text with the length it had on the wire, before replacement characters.
-struct RawLen {
-    text: String,
-    bytes: usize,
-}
-
-impl<'a> FromSql<'a> for RawLen {
-    fn from_sql(
-        ty: &Type,
-        raw: &'a [u8],
-    ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self {
-            text: Lossy::from_sql(ty, raw)?.0,
-            bytes: raw.len(),
-        })
-    }
-
-    fn accepts(ty: &Type) -> bool {
-        <Lossy as FromSql>::accepts(ty)
-    }
 }
 
 /// Fills in what other sections know. A hidden row has `<insufficient privilege>` for a text, which is nobody's query.
@@ -342,17 +350,21 @@ pub fn role(c: &Cells<'_>) -> Result<Role, RowError> {
 pub fn relation(c: &Cells<'_>) -> Result<Relation, RowError> {
     Ok(Relation {
         oid: Oid(c.must("oid")?),
-        schema: c.must_text("schema")?,
-        name: c.must_text("name")?,
+        schema: c.must_own_text("schema")?,
+        name: c.must_own_text("name")?,
     })
 }
 
-pub fn prepared(c: &Cells<'_>, names: &Names) -> Result<PreparedXact, RowError> {
+pub fn prepared(
+    c: &Cells<'_>,
+    names: &Names,
+    encodings: &Encodings,
+) -> Result<PreparedXact, RowError> {
     let datid = c.oid_or_zero("dbid")?;
     Ok(PreparedXact {
         xid: c.xid("xid")?.ok_or_else(|| c.error("xid", "NULL"))?,
         xid_age: c.opt("xid_age")?.unwrap_or(0),
-        gid: c.must_text("gid")?,
+        gid: encodings.decode(Some(datid), c.must::<Raw<'_>>("gid")?.0),
         prepared: c
             .time("prepared")?
             .ok_or_else(|| c.error("prepared", "NULL"))?,
