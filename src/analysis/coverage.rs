@@ -46,6 +46,13 @@ impl Coverage {
         }
     }
 
+    /// That section was read.
+    pub fn has_read(&self, section: &str) -> bool {
+        self.sections
+            .get(section)
+            .is_some_and(|section| section.status == "collected")
+    }
+
     /// Sections that were asked for and refused, with the reason.
     pub fn failed(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.sections

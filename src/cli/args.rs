@@ -48,6 +48,9 @@ pub struct OutputArgs {
     /// Short for --format json
     #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
+    /// Which list of a report that has several (csv gives the first, md all)
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Output")]
+    pub list: Option<String>,
     /// Colour: only ever beside the words
     #[arg(
         long,
@@ -73,6 +76,12 @@ pub struct OutputArgs {
 pub enum FormatArg {
     Table,
     Json,
+    /// One list as CSV (RFC 4180)
+    Csv,
+    /// Markdown
+    Md,
+    /// Numbers for the node exporter's textfile collector
+    Prometheus,
 }
 
 impl From<FormatArg> for Format {
@@ -80,6 +89,9 @@ impl From<FormatArg> for Format {
         match format {
             FormatArg::Table => Self::Table,
             FormatArg::Json => Self::Json,
+            FormatArg::Csv => Self::Csv,
+            FormatArg::Md => Self::Markdown,
+            FormatArg::Prometheus => Self::Prometheus,
         }
     }
 }
@@ -110,6 +122,21 @@ pub enum Command {
     Doctor(SnapshotArgs),
     /// A throwaway server with a real incident on it, to practise on
     Drill(DrillArgs),
+}
+
+impl Command {
+    /// It has numbers for Prometheus.
+    pub fn is_measured(&self) -> bool {
+        matches!(
+            self,
+            Self::Triage(_)
+                | Self::Pg(
+                    PgCommand::Blockers(_)
+                        | PgCommand::Transactions { .. }
+                        | PgCommand::Connections(_)
+                )
+        )
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -199,7 +226,7 @@ pub struct ActivityArgs {
 #[derive(Debug, ClapArgs)]
 pub struct RepeatArgs {
     /// Repeat over the same connection until interrupted
-    #[arg(long, value_name = "TIME", value_parser = wait, conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = wait, conflicts_with_all = ["from", "check"])]
     pub every: Option<Duration>,
     #[command(flatten)]
     pub snapshot: SnapshotArgs,
@@ -207,6 +234,9 @@ pub struct RepeatArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct SnapshotArgs {
+    /// Judge it for monitoring: exit code 0, 1, 2 or 3 as Nagios has them, and one line instead of the table
+    #[arg(long, help_heading = "Output")]
+    pub check: bool,
     /// Write the full snapshot of this round
     #[arg(long, value_name = "FILE", help_heading = "Snapshots")]
     pub save: Option<PathBuf>,

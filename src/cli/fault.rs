@@ -10,6 +10,7 @@ use crate::model::ExitCode;
 use crate::source::postgres::conninfo::ConnInputError;
 use crate::source::postgres::query::QueryError;
 use crate::source::postgres::{ConnectError, RoundError};
+use crate::view::NoSuchList;
 
 /// The kinds of failure that a command knows.
 #[derive(Debug)]
@@ -22,15 +23,24 @@ pub enum Fault {
     Round(RoundError),
     Query(QueryError),
     Saved(ReadError),
+    List(NoSuchList),
     Save(String),
     Drill(DrillError),
     Io(io::Error),
 }
 
 impl Fault {
+    /// A format that only some reports have.
+    pub fn not_measured() -> Self {
+        Self::Usage(
+            "--format prometheus: triage, pg connections, pg transactions and pg blockers have it"
+                .into(),
+        )
+    }
+
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Usage(_) | Self::ConnInput(_) => ExitCode::Usage,
+            Self::Usage(_) | Self::ConnInput(_) | Self::List(_) => ExitCode::Usage,
             Self::Config(_) | Self::Saved(_) => ExitCode::Input,
             Self::Connect(_)
             | Self::Round(_)
@@ -53,7 +63,7 @@ impl Fault {
             Self::Query(QueryError::Row(_)) => None,
             Self::Saved(_) => Some("a file that `--save FILE` wrote".into()),
             Self::Drill(error) => error.hint(),
-            Self::Usage(_) | Self::Config(_) | Self::Save(_) | Self::Io(_) => None,
+            Self::Usage(_) | Self::List(_) | Self::Config(_) | Self::Save(_) | Self::Io(_) => None,
         }
     }
 
@@ -73,6 +83,7 @@ impl fmt::Display for Fault {
             Self::Round(error) => error.fmt(f),
             Self::Query(error) => error.fmt(f),
             Self::Saved(error) => error.fmt(f),
+            Self::List(error) => error.fmt(f),
             Self::Drill(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
         }
@@ -96,6 +107,7 @@ from! {
     RoundError => Round,
     QueryError => Query,
     ReadError => Saved,
+    NoSuchList => List,
     DrillError => Drill,
     io::Error => Io,
 }

@@ -10,26 +10,48 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::args::SnapshotArgs;
 use super::commands::Context;
 use super::fault::Fault;
-use super::settings::ConnectSettings;
+use super::settings::{self, ConnectSettings};
 use super::stop::Stop;
 use super::terminal;
-use crate::analysis::Report;
+use crate::analysis::{Report, triage};
 use crate::bundle;
 use crate::model::{ExitCode, Snapshot, Target, Timestamp};
 use crate::source::postgres::{self, ConnectError, ConnectFault, Connected, Knock, Parts, round};
 use crate::source::saved;
-use crate::view::{self, Table};
+use crate::view::{self, Format, Table};
 
 /// Faster than this is no help to anybody and a load to the server.
 const FASTEST: Duration = Duration::from_millis(200);
 
 /// How a report is made and what its exit code is.
 pub struct Job<'j, D> {
+    /// As `--check` calls it.
+    pub name: &'static str,
     pub parts: &'static [crate::model::Part],
+    /// Limits of the command line, for `--check`.
+    pub thresholds: &'j [String],
     pub make: &'j dyn Fn(&Snapshot) -> Report<D>,
     pub code: fn(&Report<D>) -> ExitCode,
+    /// What `--check` judges by.
+    pub check: Check<D>,
     /// Want of a slot is itself an answer (triage), not only a failure.
     pub refusal_is_answer: bool,
+}
+
+/// What `--check` judges by.
+#[derive(Clone, Copy)]
+pub enum Check<D> {
+    /// The findings of triage in these areas.
+    Findings(&'static [&'static str]),
+    /// The report's own verdicts.
+    Own(fn(&Report<D>) -> ExitCode),
+}
+
+impl<D> Check<D> {
+    /// A server that is full is a finding of this report.
+    fn judges_slots(&self) -> bool {
+        matches!(self, Self::Findings(areas) if areas.contains(&"conn."))
+    }
 }
 
 /// Listing commands: 0 when everything they need was read.
@@ -41,8 +63,25 @@ pub fn listing_code<D>(report: &Report<D>) -> ExitCode {
     }
 }
 
-/// One report, or one each `every`.
+/// One report, or one each `every`. With `--check` a failure is a line of its own too: monitoring reads standard output.
 pub async fn run<D: Serialize + Table>(
+    ctx: &mut Context<'_>,
+    args: &SnapshotArgs,
+    every: Option<Duration>,
+    job: Job<'_, D>,
+) -> Result<ExitCode, Fault> {
+    let name = job.name;
+    let done = run_job(ctx, args, every, job).await;
+    if let (Err(fault), true, Format::Table) = (&done, args.check, ctx.console.format)
+        && fault.exit_code() == ExitCode::Unknown
+    {
+        let line = view::check::unknown(name, ExitCode::Unknown, &fault.to_string());
+        ctx.console.result(&line)?;
+    }
+    done
+}
+
+async fn run_job<D: Serialize + Table>(
     ctx: &mut Context<'_>,
     args: &SnapshotArgs,
     every: Option<Duration>,
@@ -58,9 +97,7 @@ pub async fn run<D: Serialize + Table>(
                 snapshot.taken_at.utc().format("%Y-%m-%d %H:%M:%S UTC")
             ));
         }
-        let report = (job.make)(&snapshot);
-        view::show(ctx.console, &report)?;
-        return Ok((job.code)(&report));
+        return show(ctx, &snapshot, args, &job);
     }
     if every.is_some_and(|every| every < FASTEST) {
         return Err(Fault::Usage(format!(
@@ -73,17 +110,17 @@ pub async fn run<D: Serialize + Table>(
         Ok(connected) => connected,
         Err(Fault::Connect(error)) if matches!(error.fault, ConnectFault::NoSlot(_)) => {
             let snapshot = refused(&error, &settings);
-            if job.refusal_is_answer {
+            if job.refusal_is_answer || (args.check && job.check.judges_slots()) {
                 ctx.console.error(&error.to_string(), Some(&error.hint()));
-                return answer(ctx, &snapshot, args.save.as_deref(), &job);
+                return answer(ctx, &snapshot, args, &job);
             }
             // That there was no slot is worth keeping too.
             if let Err(fault) = save(args.save.as_deref(), &snapshot) {
                 ctx.console.error(&fault.to_string(), None);
             }
-            return Err(Fault::Connect(error));
+            return Err(down(ctx, &settings, Fault::Connect(error)));
         }
-        Err(fault) => return Err(fault),
+        Err(fault) => return Err(down(ctx, &settings, fault)),
     };
     let done = rounds(ctx, &connected, &settings, args, every, &job).await;
     connected.close().await;
@@ -99,13 +136,13 @@ async fn rounds<D: Serialize + Table>(
     every: Option<Duration>,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
-    let parts = if args.save.is_some() {
+    let parts = if args.save.is_some() || args.check {
         Parts::ALL
     } else {
         Parts::of(job.parts)
     };
     let Some(every) = every else {
-        return one(ctx, connected, settings, parts, args.save.as_deref(), job).await;
+        return one(ctx, connected, settings, parts, args, job).await;
     };
     ctx.console.compact = true;
     ctx.console.redraw = ctx.stdout_is_terminal;
@@ -124,7 +161,7 @@ async fn rounds<D: Serialize + Table>(
         }
         tokio::select! {
             () = stop.asked() => return Ok(last),
-            round = one(ctx, connected, settings, parts, args.save.as_deref(), job) => match round {
+            round = one(ctx, connected, settings, parts, args, job) => match round {
                 Ok(code) => last = code,
                 // The slot is kept: the next round may be answered.
                 Err(Fault::Round(error)) if !error.connection_lost => {
@@ -142,24 +179,66 @@ async fn one<D: Serialize + Table>(
     connected: &Connected,
     settings: &ConnectSettings,
     parts: Parts,
-    file: Option<&Path>,
+    args: &SnapshotArgs,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
     let snapshot = round(connected, parts, settings.round).await?;
-    answer(ctx, &snapshot, file, job)
+    answer(ctx, &snapshot, args, job)
 }
 
 fn answer<D: Serialize + Table>(
     ctx: &mut Context<'_>,
     snapshot: &Snapshot,
-    file: Option<&Path>,
+    args: &SnapshotArgs,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
     // What can't be saved is shown all the same, and the fault is told after it.
-    let saved = save(file, snapshot);
+    let saved = save(args.save.as_deref(), snapshot);
+    let code = show(ctx, snapshot, args, job)?;
+    saved.map(|()| code)
+}
+
+fn show<D: Serialize + Table>(
+    ctx: &mut Context<'_>,
+    snapshot: &Snapshot,
+    args: &SnapshotArgs,
+    job: &Job<'_, D>,
+) -> Result<ExitCode, Fault> {
     let report = (job.make)(snapshot);
-    view::show(ctx.console, &report)?;
-    saved.map(|()| (job.code)(&report))
+    if ctx.console.list.is_some() {
+        view::lists(ctx.console, &report.data.sheets())?;
+    }
+    if !args.check {
+        view::show(ctx.console, &report)?;
+        return Ok((job.code)(&report));
+    }
+    let thresholds = settings::thresholds(ctx.env, job.thresholds)?;
+    let judged = triage::report(snapshot, &thresholds);
+    let (code, findings) = match &job.check {
+        Check::Own(code) => (code(&report), Vec::new()),
+        Check::Findings(areas) => {
+            let findings = judged.data.of_areas(areas);
+            (triage::code(&findings, &report.head.coverage), findings)
+        }
+    };
+    if ctx.console.format == Format::Table {
+        let line = view::check::line(&report, code, &findings, &thresholds);
+        ctx.console.result(&line)?;
+    } else {
+        view::show(ctx.console, &report)?;
+    }
+    Ok(code)
+}
+
+/// That there is no connection is itself a number for Prometheus.
+fn down(ctx: &mut Context<'_>, settings: &ConnectSettings, fault: Fault) -> Fault {
+    if ctx.console.format != Format::Prometheus {
+        return fault;
+    }
+    match view::down(ctx.console, &target(settings)) {
+        Ok(()) => fault,
+        Err(error) => error.into(),
+    }
 }
 
 fn save(file: Option<&Path>, snapshot: &Snapshot) -> Result<(), Fault> {
@@ -170,8 +249,18 @@ fn save(file: Option<&Path>, snapshot: &Snapshot) -> Result<(), Fault> {
 
 /// No slot for anyone: that is known, and all that is.
 fn refused(error: &ConnectError, settings: &ConnectSettings) -> Snapshot {
+    Snapshot::without_connection(
+        local_now(),
+        target(settings),
+        error.refusals.clone(),
+        bundle::no_redaction(),
+    )
+}
+
+/// Where it was tried.
+fn target(settings: &ConnectSettings) -> Target {
     let spec = settings.plan.first();
-    let target = Target {
+    Target {
         name: spec.name.clone(),
         host: spec.host.clone(),
         port: spec.port,
@@ -181,13 +270,7 @@ fn refused(error: &ConnectError, settings: &ConnectSettings) -> Snapshot {
         server_version: None,
         role: None,
         via_pooler: None,
-    };
-    Snapshot::without_connection(
-        local_now(),
-        target,
-        error.refusals.clone(),
-        bundle::no_redaction(),
-    )
+    }
 }
 
 #[expect(

@@ -51,6 +51,7 @@ pub fn console(output: &OutputArgs, env: &Environment) -> Console {
     };
     let mut console = Console::new(Box::new(stdout), Box::new(io::stderr()), format, style);
     console.quiet = output.quiet;
+    console.list.clone_from(&output.list);
     console
 }
 

@@ -57,6 +57,12 @@ impl<'de> Deserialize<'de> for Timestamp {
 pub struct Millis(pub u64);
 
 impl Millis {
+    /// In seconds, for formats that want the base unit.
+    #[expect(clippy::cast_precision_loss, reason = "ages are far below 2^53 ms")]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1000.0
+    }
+
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1000)
     }

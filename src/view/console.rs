@@ -12,6 +12,9 @@ use crate::model::Severity;
 pub enum Format {
     Table,
     Json,
+    Csv,
+    Markdown,
+    Prometheus,
 }
 
 /// What the output can take.
@@ -82,6 +85,8 @@ pub struct Console {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
     pub format: Format,
+    /// The one list that is wanted of several, for CSV and Markdown.
+    pub list: Option<String>,
     pub style: Style,
     /// JSON on one line: for rounds that follow one another.
     pub compact: bool,
@@ -96,6 +101,7 @@ impl Console {
             out,
             err,
             format,
+            list: None,
             style,
             compact: false,
             redraw: false,

@@ -24,13 +24,22 @@ pub fn identity(target: &Target) -> String {
     text
 }
 
-pub fn header(head: &Head, style: Style) -> String {
-    let at = head
-        .taken_at
+fn time(head: &Head) -> String {
+    head.taken_at
         .utc()
         .format("%Y-%m-%d %H:%M:%S UTC")
-        .to_string();
-    let who = identity(&head.target);
+        .to_string()
+}
+
+/// Which server and when, and a line for each thing that couldn't be seen.
+pub fn lines(head: &Head) -> Vec<String> {
+    let mut lines = vec![format!("{} · {}", identity(&head.target), time(head))];
+    lines.extend(unseen(head));
+    lines
+}
+
+pub fn header(head: &Head, style: Style) -> String {
+    let (at, who) = (time(head), identity(&head.target));
     let fits = style
         .width
         .is_none_or(|most| width(&who) + width(&at) + 3 <= most);
@@ -45,14 +54,25 @@ pub fn header(head: &Head, style: Style) -> String {
 "
         }
     );
+    for line in unseen(head) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+/// What couldn't be seen, a line each.
+pub fn unseen(head: &Head) -> Vec<String> {
+    let mut lines = Vec::new();
     let coverage = &head.coverage;
     if let (Some(hidden @ 1..), Some(total)) = (coverage.sessions_hidden, coverage.sessions_total) {
-        text.push_str(&format!("coverage: {hidden} of {total} sessions hidden"));
-        match coverage.missing_grants.as_slice() {
-            [] => {}
-            grants => text.push_str(&format!(": {}", clean(&grants.join(" ")))),
-        }
-        text.push('\n');
+        let grants = match coverage.missing_grants.as_slice() {
+            [] => String::new(),
+            grants => format!(": {}", clean(&grants.join(" "))),
+        };
+        lines.push(format!(
+            "coverage: {hidden} of {total} sessions hidden{grants}"
+        ));
     }
     let failed: Vec<(&str, &str)> = coverage.failed().collect();
     match failed.as_slice() {
@@ -60,13 +80,13 @@ pub fn header(head: &Head, style: Style) -> String {
         [(_, why), rest @ ..]
             if failed.len() == coverage.sections.len() && rest.iter().all(|(_, w)| w == why) =>
         {
-            text.push_str(&format!("nothing was read: {}\n", clean(why)));
+            lines.push(format!("nothing was read: {}", clean(why)));
         }
         _ => {
             for (section, why) in failed {
-                text.push_str(&format!("not seen: {section}: {}\n", clean(why)));
+                lines.push(format!("not seen: {section}: {}", clean(why)));
             }
         }
     }
-    text
+    lines
 }

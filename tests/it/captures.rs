@@ -107,6 +107,30 @@ fn on_any_screen() {
     }
 }
 
+#[test]
+fn as_spreadsheets_see_it() {
+    for (report, args) in REPORTS {
+        check(report, args, "csv", &["-o", "csv", "-q"], None);
+    }
+}
+
+#[test]
+fn as_an_issue_sees_it() {
+    for (report, args) in REPORTS {
+        check(report, args, "md", &["-o", "md"], None);
+    }
+}
+
+#[test]
+fn as_monitoring_sees_it() {
+    for (report, args) in REPORTS {
+        check(report, args, "check", &["--check"], None);
+        if ["triage", "blockers", "transactions", "connections"].contains(&report) {
+            check(report, args, "prometheus", &["-o", "prometheus"], None);
+        }
+    }
+}
+
 /// A saved snapshot read and written again is the same file.
 #[test]
 fn a_saved_file_survives_reading() {

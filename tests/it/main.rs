@@ -9,5 +9,6 @@ mod build;
 mod captures;
 mod connections;
 mod forest;
+mod formats;
 mod layering;
 mod triage;

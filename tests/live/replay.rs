@@ -12,10 +12,15 @@ async fn same_bytes(incident: Incident) {
     let spec = admin(&server);
     let mut seen: Vec<(Vec<&str>, String, Run)> = Vec::new();
     for (n, report) in REPORTS.iter().enumerate() {
-        for (m, format) in [&[][..], &["--json"], &["-v", "--color", "always"]]
-            .into_iter()
-            .enumerate()
-        {
+        let formats = [
+            &[][..],
+            &["--json"],
+            &["-v", "--color", "always"],
+            &["-o", "csv"],
+            &["-o", "md"],
+            &["--check"],
+        ];
+        for (m, format) in formats.into_iter().enumerate() {
             let file = folder
                 .path()
                 .join(format!("{n}-{m}.json"))

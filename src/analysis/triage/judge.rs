@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{locks, sessions, settings, slots};
+use crate::analysis::Coverage;
 use crate::analysis::{Report, blocking, catalog, connections, stanch_command};
 use crate::model::{
     ExitCode, FindingId, Millis, Part, Pattern, Session, Severity, Snapshot, Thresholds, count,
@@ -107,14 +108,30 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
 }
 
 impl Report<Triage> {
-    /// 2 > 1 > 3 > 0; 3 only where a part that a verdict needs couldn't be read.
     pub fn exit_code(&self) -> ExitCode {
-        match self.data.findings.iter().map(|f| f.severity).max() {
-            Some(Severity::Critical) => ExitCode::Critical,
-            Some(Severity::Warning) => ExitCode::Warning,
-            _ if !self.head.coverage.is_complete() => ExitCode::Unknown,
-            _ => ExitCode::Ok,
-        }
+        let findings: Vec<&Finding> = self.data.findings.iter().collect();
+        code(&findings, &self.head.coverage)
+    }
+}
+
+/// 2 > 1 > 3 > 0; 3 only where a part that a verdict needs couldn't be read.
+pub fn code(findings: &[&Finding], coverage: &Coverage) -> ExitCode {
+    match findings.iter().map(|f| f.severity).max() {
+        Some(Severity::Critical) => ExitCode::Critical,
+        Some(Severity::Warning) => ExitCode::Warning,
+        _ if !coverage.is_complete() => ExitCode::Unknown,
+        _ => ExitCode::Ok,
+    }
+}
+
+impl Triage {
+    /// The findings at warning and above whose names begin so.
+    pub fn of_areas(&self, areas: &[&str]) -> Vec<&Finding> {
+        self.findings
+            .iter()
+            .filter(|f| f.severity != Severity::Info)
+            .filter(|f| areas.iter().any(|area| f.id.name().starts_with(area)))
+            .collect()
     }
 }
 

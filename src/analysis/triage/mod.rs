@@ -6,4 +6,4 @@ mod sessions;
 mod settings;
 mod slots;
 
-pub use judge::{Finding, PARTS, Summary, Triage, report};
+pub use judge::{Finding, PARTS, Summary, Triage, code, report};

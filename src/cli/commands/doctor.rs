@@ -5,11 +5,14 @@ use crate::analysis::Report;
 use crate::analysis::doctor::{self, CheckStatus, Doctor};
 use crate::cli::args::SnapshotArgs;
 use crate::cli::fault::Fault;
-use crate::cli::rounds::{self, Job};
+use crate::cli::rounds::{self, Check, Job};
 use crate::model::ExitCode;
 
 pub async fn run(ctx: &mut Context<'_>, args: &SnapshotArgs) -> Result<ExitCode, Fault> {
     let job = Job {
+        name: "doctor",
+        check: Check::Own(exit_code),
+        thresholds: &[],
         parts: doctor::PARTS,
         make: &doctor::report,
         code: exit_code,

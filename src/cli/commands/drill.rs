@@ -10,7 +10,7 @@ use crate::cli::stop::Stop;
 use crate::drill::{self, DrillError, Incident, Scene, Server, ServerOptions};
 use crate::model::{ExitCode, Thresholds};
 use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
-use crate::view::{self, Format};
+use crate::view::{self, Names};
 
 /// Some incidents are one only after a while: a transaction is long after 30 s.
 const RIPE: Duration = Duration::from_secs(60);
@@ -31,22 +31,12 @@ fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
         .iter()
         .map(|i| (i.name(), i.summary()))
         .collect();
-    match ctx.console.format {
-        Format::Table => {
-            let text = view::drill_list(&all, ctx.console.style);
-            ctx.console.result(&text)?;
-        }
-        Format::Json => {
-            let drills: Vec<_> = all
-                .iter()
-                .map(|(name, what)| serde_json::json!({ "name": name, "what": what }))
-                .collect();
-            view::show_json(
-                ctx.console,
-                &serde_json::json!({ "schema": "stanch.drills/1", "drills": drills }),
-            )?;
-        }
-    }
+    let names = Names {
+        list: "drills",
+        columns: ["name", "what"],
+        titles: ["drill", "what happens"],
+    };
+    view::show_names(ctx.console, &names, &all)?;
     Ok(ExitCode::Ok)
 }
 

@@ -4,7 +4,7 @@ use super::Context;
 use crate::analysis::catalog::{Entry, entry};
 use crate::cli::fault::Fault;
 use crate::model::{ExitCode, FindingId};
-use crate::view::{self, Format, explain};
+use crate::view::{self, Col, Format, Sheet, col, explain};
 
 pub fn run(ctx: &mut Context<'_>, id: Option<&str>) -> Result<ExitCode, Fault> {
     let style = ctx.console.style;
@@ -31,6 +31,9 @@ pub fn run(ctx: &mut Context<'_>, id: Option<&str>) -> Result<ExitCode, Fault> {
     };
     match ctx.console.format {
         Format::Table => ctx.console.result(&explain::page(&entry(id), style))?,
+        Format::Csv | Format::Markdown | Format::Prometheus => {
+            view::show_sheet(ctx.console, &sheet(&[entry(id)]))?
+        }
         Format::Json => view::show_json(
             ctx.console,
             &Explained {
@@ -48,6 +51,9 @@ fn list(ctx: &mut Context<'_>, entries: &[Entry]) -> Result<ExitCode, Fault> {
             let text = explain::list(entries, ctx.console.style);
             ctx.console.result(&text)?;
         }
+        Format::Csv | Format::Markdown | Format::Prometheus => {
+            view::show_sheet(ctx.console, &sheet(entries))?
+        }
         Format::Json => {
             let findings =
                 serde_json::json!({ "schema": "stanch.findings/1", "findings": entries });
@@ -55,6 +61,18 @@ fn list(ctx: &mut Context<'_>, entries: &[Entry]) -> Result<ExitCode, Fault> {
         }
     }
     Ok(ExitCode::Ok)
+}
+
+fn sheet(entries: &[Entry]) -> Sheet {
+    const COLUMNS: [Col; 6] = [
+        col("id", "finding"),
+        col("pattern", "pattern"),
+        col("condition", "when"),
+        col("meaning", "meaning"),
+        col("relief", "relief"),
+        col("cure", "cure"),
+    ];
+    Sheet::of("findings", &COLUMNS, entries)
 }
 
 #[derive(serde::Serialize)]

@@ -14,7 +14,7 @@ use super::args::{Args, Command};
 use super::fault::Fault;
 use crate::model::ExitCode;
 use crate::source::postgres::Environment;
-use crate::view::Console;
+use crate::view::{Console, Format};
 
 /// What every command is given.
 pub struct Context<'c> {
@@ -27,6 +27,9 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
     let Some(command) = args.command else {
         return welcome::run(console);
     };
+    if console.format == Format::Prometheus && !command.is_measured() {
+        return Err(Fault::not_measured());
+    }
     let stdout_is_terminal = std::io::stdout().is_terminal();
     let mut ctx = Context {
         console,

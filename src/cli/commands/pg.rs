@@ -8,7 +8,7 @@ use crate::analysis::{
 };
 use crate::cli::args::{ActivityArgs, PgCommand};
 use crate::cli::fault::Fault;
-use crate::cli::rounds::{self, Job, listing_code};
+use crate::cli::rounds::{self, Check, Job, listing_code};
 use crate::model::{ExitCode, Millis, Part, Snapshot};
 use crate::view::Table;
 
@@ -16,20 +16,47 @@ pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, 
     match command {
         PgCommand::Activity(args) => activity(ctx, args).await,
         PgCommand::Blockers(args) => {
-            let job = listing(blocking::PARTS, &blocking::report);
+            let job = listing(
+                "blockers",
+                Check::Findings(&["lock."]),
+                blocking::PARTS,
+                &blocking::report,
+            );
             rounds::run(ctx, &args.snapshot, args.every, job).await
         }
         PgCommand::Locks { waiting, from } => {
             let make = |snapshot: &Snapshot| locks::report(snapshot, waiting);
-            rounds::run(ctx, &from, None, listing(locks::PARTS, &make)).await
+            rounds::run(
+                ctx,
+                &from,
+                None,
+                listing("locks", Check::Findings(&["lock."]), locks::PARTS, &make),
+            )
+            .await
         }
         PgCommand::Transactions { longer_than, from } => {
             let make =
                 |snapshot: &Snapshot| transactions::report(snapshot, longer_than.map(Millis::from));
-            rounds::run(ctx, &from, None, listing(transactions::PARTS, &make)).await
+            rounds::run(
+                ctx,
+                &from,
+                None,
+                listing(
+                    "transactions",
+                    Check::Findings(&["tx."]),
+                    transactions::PARTS,
+                    &make,
+                ),
+            )
+            .await
         }
         PgCommand::Connections(args) => {
-            let job = listing(connections::PARTS, &connections::report);
+            let job = listing(
+                "connections",
+                Check::Findings(&["conn."]),
+                connections::PARTS,
+                &connections::report,
+            );
             rounds::run(ctx, &args.snapshot, args.every, job).await
         }
         PgCommand::Settings(args) => {
@@ -37,12 +64,28 @@ pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, 
                 ctx,
                 &args,
                 None,
-                listing(settings::PARTS, &settings::report),
+                listing(
+                    "settings",
+                    Check::Own(settings_code),
+                    settings::PARTS,
+                    &settings::report,
+                ),
             )
             .await
         }
         PgCommand::Horizon(args) => {
-            rounds::run(ctx, &args, None, listing(horizon::PARTS, &horizon::report)).await
+            rounds::run(
+                ctx,
+                &args,
+                None,
+                listing(
+                    "horizon",
+                    Check::Findings(&["horizon."]),
+                    horizon::PARTS,
+                    &horizon::report,
+                ),
+            )
+            .await
         }
     }
 }
@@ -61,16 +104,35 @@ async fn activity(ctx: &mut Context<'_>, args: ActivityArgs) -> Result<ExitCode,
         ctx,
         &args.repeat.snapshot,
         args.repeat.every,
-        listing(activity::PARTS, &make),
+        listing(
+            "activity",
+            Check::Findings(&["query.", "wait."]),
+            activity::PARTS,
+            &make,
+        ),
     )
     .await
 }
 
+/// A stock server's settings are no alarm, but who checks them wants to hear of those to change.
+fn settings_code(report: &Report<settings::Settings>) -> ExitCode {
+    let change = |s: &settings::Judged| s.verdict == settings::Verdict::Change;
+    match report.data.settings.iter().any(change) {
+        true => ExitCode::Warning,
+        false => listing_code(report),
+    }
+}
+
 fn listing<'j, D: Serialize + Table>(
+    name: &'static str,
+    check: Check<D>,
     parts: &'static [Part],
     make: &'j dyn Fn(&Snapshot) -> Report<D>,
 ) -> Job<'j, D> {
     Job {
+        name,
+        check,
+        thresholds: &[],
         parts,
         make,
         code: listing_code,

@@ -10,7 +10,7 @@ use crate::cli::settings::ConnectSettings;
 use crate::model::ExitCode;
 use crate::source::postgres::catalog::{self, Topic};
 use crate::source::postgres::query::{self, Rows};
-use crate::view::{self, Format};
+use crate::view::{self, Format, Names, Sheet};
 
 pub async fn run(ctx: &mut Context<'_>, command: QueryCommand) -> Result<ExitCode, Fault> {
     match command {
@@ -39,22 +39,12 @@ fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
         .iter()
         .map(|topic| (topic.name, topic.summary()))
         .collect();
-    match ctx.console.format {
-        Format::Table => {
-            let text = view::query::list(&all, ctx.console.style);
-            ctx.console.result(&text)?;
-        }
-        Format::Json => {
-            let queries: Vec<Value> = all
-                .iter()
-                .map(|(name, what)| json!({ "name": name, "reads": what }))
-                .collect();
-            view::show_json(
-                ctx.console,
-                &json!({ "schema": "stanch.queries/1", "queries": queries }),
-            )?;
-        }
-    }
+    let names = Names {
+        list: "queries",
+        columns: ["name", "reads"],
+        titles: ["query", "what it reads"],
+    };
+    view::show_names(ctx.console, &names, &all)?;
     Ok(ExitCode::Ok)
 }
 
@@ -72,6 +62,9 @@ async fn run_one(
         Format::Table => {
             let text = view::query::rows(&columns, &rows, ctx.console.style);
             ctx.console.result(&text)?;
+        }
+        Format::Csv | Format::Markdown | Format::Prometheus => {
+            view::show_sheet(ctx.console, &Sheet::raw(topic.name, &columns, rows))?;
         }
         Format::Json => {
             let objects: Vec<Map<String, Value>> = rows

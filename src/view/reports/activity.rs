@@ -9,16 +9,13 @@ use crate::analysis::activity::{Activity, SessionRow};
 use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
+use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Activity {
     fn table(&self, head: &Head, style: Style) -> String {
+        let summary = self.summary(head);
         if self.sessions.is_empty() {
-            let why = if head.coverage.sees_all() {
-                ""
-            } else {
-                " that could be seen"
-            };
-            return format!("no session{why}{}\n", self.left_out());
+            return format!("{summary}\n");
         }
         let columns = [
             Column::number("pid"),
@@ -33,7 +30,36 @@ impl Table for Activity {
             Column::text("query").flex_from(36, 20),
         ];
         let rows = self.sessions.iter().map(row).collect();
-        format!("{}\n{}", self.summary(), table(&columns, rows, style.width))
+        format!("{summary}\n{}", table(&columns, rows, style.width))
+    }
+
+    fn sentences(&self, head: &Head) -> Vec<String> {
+        vec![self.summary(head)]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const COLUMNS: [Col; 19] = [
+            col("pid", "pid"),
+            more("backend_start"),
+            more("leader_pid"),
+            col("user", "user"),
+            col("database", "database"),
+            col("application_name", "application"),
+            col("client_addr", "client"),
+            more("client_port"),
+            more("backend_type"),
+            col("state", "state"),
+            more("hidden"),
+            col("wait_event_type", "wait"),
+            col("wait_event", "event"),
+            more("xact_start"),
+            col("query_age_ms", "query age"),
+            col("xact_age_ms", "xact age"),
+            col("state_age_ms", "state age"),
+            more("query_truncated"),
+            col("query", "query"),
+        ];
+        vec![Sheet::of("sessions", &COLUMNS, &self.sessions)]
     }
 }
 
@@ -55,7 +81,15 @@ impl Activity {
     }
 
     /// `23 sessions: 16 idle, 5 active, 2 idle in transaction`
-    fn summary(&self) -> String {
+    fn summary(&self, head: &Head) -> String {
+        if self.sessions.is_empty() {
+            let why = if head.coverage.sees_all() {
+                ""
+            } else {
+                " that could be seen"
+            };
+            return format!("no session{why}{}", self.left_out());
+        }
         let mut states: BTreeMap<String, usize> = BTreeMap::new();
         for session in &self.sessions {
             *states.entry(state(session)).or_default() += 1;

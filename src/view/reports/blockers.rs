@@ -1,36 +1,20 @@
 //! `pg blockers` as a forest: a root, its tree, what to do about it.
 
+use std::collections::BTreeMap;
+
 use super::Table;
 use super::cells::{statement, wrap};
 use crate::analysis::Head;
 use crate::analysis::blocking::{Action, Blockers, Root, RootKind, Tree, TreeLine, TreeWaiter};
-use crate::model::BackendType;
-use crate::model::count;
+use crate::model::{BackendType, Millis, Pid, count};
 use crate::view::console::Style;
+use crate::view::prometheus::{Metric, gauge, gauges, number};
 use crate::view::sanitize::{clean, cut, width};
+use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Blockers {
     fn table(&self, head: &Head, style: Style) -> String {
-        if self.blocked == 0 {
-            let seen = head
-                .coverage
-                .failed()
-                .all(|(section, _)| section != "locks");
-            let text = if seen {
-                "nobody is blocked"
-            } else {
-                "who is blocked can't be told: the locks weren't read"
-            };
-            return format!("{text}\n");
-        }
-        let longest = self
-            .longest_wait_ms
-            .map_or(String::new(), |wait| format!(", the longest for {wait}"));
-        let mut out = format!(
-            "{} blocked{longest}; {}\n",
-            count(self.blocked, "session"),
-            count(self.roots.len(), "root")
-        );
+        let mut out = format!("{}\n", self.summary(head));
         for (number, (root, tree)) in self.roots.iter().zip(&self.trees).enumerate() {
             out.push('\n');
             describe(&mut out, number + 1, root, tree, style);
@@ -43,6 +27,153 @@ impl Table for Blockers {
             ));
         }
         out
+    }
+
+    fn sentences(&self, head: &Head) -> Vec<String> {
+        vec![self.summary(head)]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const ROOTS: [Col; 31] = [
+            col("kind", "kind"),
+            col("pid", "pid"),
+            more("backend_start"),
+            more("backend_type"),
+            col("gid", "gid"),
+            more("members"),
+            col("user", "user"),
+            more("database"),
+            col("application_name", "application"),
+            more("client_addr"),
+            col("state", "state"),
+            more("hidden"),
+            more("wait_event_type"),
+            more("wait_event"),
+            more("xact_start"),
+            col("xact_age_ms", "xact age"),
+            more("state_age_ms"),
+            col("blocked_total", "blocks"),
+            more("blocked_direct"),
+            more("freed"),
+            col("longest_wait_ms", "longest wait"),
+            more("shared_rows"),
+            more("query_truncated"),
+            col("query", "query"),
+            col("remedy.action", "do"),
+            more("remedy.pid"),
+            more("remedy.backend_start"),
+            more("remedy.lost"),
+            col("remedy.why", "why"),
+            col("remedy.command", "command"),
+            more("remedy.or_command"),
+        ];
+        const EDGES: [Col; 10] = [
+            col("waiter", "waits"),
+            col("blocker", "for"),
+            col("gid", "gid"),
+            more("soft"),
+            more("source"),
+            col("lock.locktype", "lock"),
+            col("lock.mode", "mode"),
+            col("lock.relation", "relation"),
+            more("lock.database"),
+            col("wait_ms", "wait"),
+        ];
+        const CYCLES: [Col; 1] = [col("pids", "pids")];
+        #[derive(serde::Serialize)]
+        struct Cycle<'c> {
+            pids: &'c [Pid],
+        }
+        let cycles: Vec<Cycle<'_>> = self.cycles.iter().map(|pids| Cycle { pids }).collect();
+        vec![
+            Sheet::of("roots", &ROOTS, &self.roots),
+            Sheet::of("edges", &EDGES, &self.edges),
+            Sheet::of("cycles", &CYCLES, &cycles),
+        ]
+    }
+
+    fn metrics(&self, head: &Head) -> Vec<Metric> {
+        let seconds = |ms: Option<Millis>| ms.map(Millis::seconds);
+        let kinds = self.roots.iter().map(|root| match root.kind {
+            RootKind::Session => "session",
+            RootKind::Prepared => "prepared",
+            RootKind::Cycle => "cycle",
+            RootKind::Startup => "startup",
+        });
+        let mut roots: BTreeMap<&str, usize> = BTreeMap::new();
+        for kind in kinds {
+            *roots.entry(kind).or_default() += 1;
+        }
+        let roots = roots
+            .into_iter()
+            .map(|(kind, of)| (vec![("kind", kind.to_owned())], number(of)))
+            .collect();
+        let read = head.coverage.has_read("locks").then_some(());
+        vec![
+            gauge(
+                "stanch_blocked_sessions",
+                "Sessions that wait for a lock.",
+                read.map(|()| number(self.blocked)),
+            ),
+            gauge(
+                "stanch_lock_wait_longest_seconds",
+                "The longest wait for a lock.",
+                seconds(self.longest_wait_ms),
+            ),
+            gauges(
+                "stanch_blocking_roots",
+                "Roots of the blocking forest, by what they are.",
+                roots,
+            ),
+            gauge(
+                "stanch_blocking_edges",
+                "Pairs of waiter and blocker.",
+                read.map(|()| number(self.edges_total)),
+            ),
+            gauge(
+                "stanch_blocked_by_one_root",
+                "The most sessions that wait behind one root.",
+                read.map(|()| {
+                    number(
+                        self.roots
+                            .iter()
+                            .map(|r| r.blocked_total)
+                            .max()
+                            .unwrap_or(0),
+                    )
+                }),
+            ),
+            gauge(
+                "stanch_lock_cycles",
+                "Circles of sessions that wait for one another.",
+                read.map(|()| number(self.cycles.len())),
+            ),
+        ]
+    }
+}
+
+impl Blockers {
+    fn summary(&self, head: &Head) -> String {
+        if self.blocked == 0 {
+            let seen = head
+                .coverage
+                .failed()
+                .all(|(section, _)| section != "locks");
+            return if seen {
+                "nobody is blocked"
+            } else {
+                "who is blocked can't be told: the locks weren't read"
+            }
+            .into();
+        }
+        let longest = self
+            .longest_wait_ms
+            .map_or(String::new(), |wait| format!(", the longest for {wait}"));
+        format!(
+            "{} blocked{longest}; {}",
+            count(self.blocked, "session"),
+            count(self.roots.len(), "root")
+        )
     }
 }
 

@@ -45,18 +45,13 @@ pub(super) fn statement(query: Option<&str>, truncated: bool) -> String {
 }
 
 /// Names with a line about each.
-pub(super) fn names(titles: [&str; 2], all: &[(&str, &str)], style: Style) -> String {
+pub(in crate::view) fn names(titles: [&str; 2], all: &[(&str, &str)], style: Style) -> String {
     let columns = [Column::text(titles[0]), Column::text(titles[1]).flex(20)];
     let rows = all
         .iter()
         .map(|(name, what)| vec![(*name).to_owned(), (*what).to_owned()])
         .collect();
     table(&columns, rows, style.width)
-}
-
-/// The incidents that can be practised on.
-pub fn drill_list(incidents: &[(&str, &str)], style: Style) -> String {
-    names(["drill", "what happens"], incidents, style)
 }
 
 /// Text in lines of at most `width` columns, each indented.

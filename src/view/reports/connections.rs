@@ -1,20 +1,21 @@
 //! `pg connections`: the sum, then groups and limits as tables.
 
+use std::collections::BTreeMap;
+
 use super::Table;
 use super::cells::{age, or_none, wrap};
 use crate::analysis::Head;
-use crate::analysis::connections::{Capacity, Connections, Group, Limit};
+use crate::analysis::connections::{Capacity, Connections, Group, Limit, UsedIs};
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
+use crate::view::prometheus::{Metric, gauge, gauges, number};
+use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Connections {
     fn table(&self, _: &Head, style: Style) -> String {
-        let mut out = match &self.capacity {
-            Some(capacity) => slots(capacity, style.width.unwrap_or(usize::MAX)),
-            None => {
-                "how full it is can't be told: the limits or the sessions weren't read\n".into()
-            }
-        };
+        let most = style.width.unwrap_or(usize::MAX);
+        let sentences = self.slots();
+        let mut out: String = sentences.iter().map(|text| wrap(text, most, 0)).collect();
         if !self.groups.is_empty() {
             out.push('\n');
             let columns = [
@@ -48,9 +49,175 @@ impl Table for Connections {
         }
         out
     }
+
+    fn sentences(&self, _: &Head) -> Vec<String> {
+        self.slots()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const GROUPS: [Col; 14] = [
+            col("user", "user"),
+            col("database", "database"),
+            col("application_name", "application"),
+            col("client_addr", "client"),
+            col("total", "total"),
+            col("active", "active"),
+            col("idle", "idle"),
+            col("idle_in_transaction", "in xact"),
+            col("idle_in_transaction_aborted", "aborted"),
+            col("other", "other"),
+            col("hidden", "hidden"),
+            col("oldest_idle_ms", "oldest idle"),
+            more("newest_backend_start"),
+            col("opened_last_minute", "new/min"),
+        ];
+        const LIMITS: [Col; 5] = [
+            col("kind", "limit of"),
+            col("name", "name"),
+            col("limit", "limit"),
+            col("used", "used"),
+            col("free", "free"),
+        ];
+        const CAPACITY: [Col; 10] = [
+            col("max_connections", "max_connections"),
+            col("superuser_reserved", "for superusers"),
+            col("reserved", "reserved"),
+            col("usable", "usable"),
+            col("used", "used"),
+            more("used_is"),
+            col("free", "free"),
+            col("used_pct", "used %"),
+            more("provider_reserved"),
+            col("unaccounted", "unaccounted"),
+        ];
+        let capacity: Vec<&Capacity> = self.capacity.iter().collect();
+        vec![
+            Sheet::of("groups", &GROUPS, &self.groups),
+            Sheet::of("limits", &LIMITS, &self.limits),
+            Sheet::of("capacity", &CAPACITY, &capacity),
+        ]
+    }
+
+    fn metrics(&self, _: &Head) -> Vec<Metric> {
+        let mut metrics = self
+            .capacity
+            .as_ref()
+            .map_or_else(Vec::new, capacity_metrics);
+        metrics.push(gauges(
+            "stanch_sessions",
+            "Client sessions by login, database, application and state.",
+            by_state(&self.groups),
+        ));
+        let limits = |value: fn(&Limit) -> f64| {
+            let one = |limit: &Limit| {
+                let labels = vec![
+                    ("kind", limit.kind.word().to_owned()),
+                    ("name", limit.name.clone()),
+                ];
+                (labels, value(limit))
+            };
+            self.limits.iter().map(one).collect()
+        };
+        metrics.push(gauges(
+            "stanch_connection_limit",
+            "CONNECTION LIMIT of a role or database.",
+            limits(|limit| f64::from(limit.limit)),
+        ));
+        metrics.push(gauges(
+            "stanch_connection_limit_used",
+            "Sessions that count against it.",
+            limits(|limit| number(limit.used)),
+        ));
+        metrics
+    }
 }
 
-fn slots(c: &Capacity, most: usize) -> String {
+/// The slots of a server as metrics.
+pub(super) fn capacity_metrics(c: &Capacity) -> Vec<Metric> {
+    let one = |name, help, value: u32| gauge(name, help, Some(value));
+    vec![
+        one(
+            "stanch_max_connections",
+            "max_connections.",
+            c.max_connections,
+        ),
+        one(
+            "stanch_slots_superuser_reserved",
+            "superuser_reserved_connections.",
+            c.superuser_reserved,
+        ),
+        one("stanch_slots_reserved", "reserved_connections.", c.reserved),
+        one(
+            "stanch_slots_usable",
+            "Slots that applications may use.",
+            c.usable,
+        ),
+        one(
+            match c.used_is {
+                UsedIs::Exact => "stanch_slots_used",
+                UsedIs::AtMost => "stanch_slots_used_at_most",
+            },
+            "Slots taken, superusers counted, this reading not.",
+            c.used,
+        ),
+        gauge(
+            "stanch_used_percent",
+            "Slots taken, in percent of the usable ones; superusers count, so it may pass 100.",
+            c.used_pct.map(|used| used.0),
+        ),
+        one("stanch_slots_free", "Usable slots that are left.", c.free),
+        gauge(
+            "stanch_slots_unaccounted",
+            "Slots held by what the server does not show; known only where a login was refused.",
+            c.unaccounted,
+        ),
+    ]
+}
+
+/// The groups of all clients together, a series for each state that there is.
+fn by_state(groups: &[Group]) -> Vec<(Vec<(&'static str, String)>, f64)> {
+    let mut sums: BTreeMap<Vec<(&'static str, String)>, usize> = BTreeMap::new();
+    for group in groups {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        for (state, sessions) in [
+            ("active", group.active),
+            ("idle", group.idle),
+            ("idle in transaction", group.idle_in_transaction),
+            (
+                "idle in transaction (aborted)",
+                group.idle_in_transaction_aborted,
+            ),
+            ("other", group.other),
+            ("hidden", group.hidden),
+        ] {
+            let labels = vec![
+                ("usename", text(&group.user)),
+                ("database", text(&group.database)),
+                ("application", text(&group.application_name)),
+                ("state", state.to_owned()),
+            ];
+            if sessions > 0 {
+                *sums.entry(labels).or_default() += sessions;
+            }
+        }
+    }
+    sums.into_iter()
+        .map(|(labels, sessions)| (labels, number(sessions)))
+        .collect()
+}
+
+impl Connections {
+    fn slots(&self) -> Vec<String> {
+        match &self.capacity {
+            Some(capacity) => slots(capacity),
+            None => {
+                vec!["how full it is can't be told: the limits or the sessions weren't read".into()]
+            }
+        }
+    }
+}
+
+fn slots(c: &Capacity) -> Vec<String> {
     let mut sum = format!(
         "max_connections {} - {} for superusers - {} reserved",
         c.max_connections, c.superuser_reserved, c.reserved
@@ -69,9 +236,6 @@ fn slots(c: &Capacity, most: usize) -> String {
         ));
     }
     sentences
-        .iter()
-        .map(|sentence| wrap(sentence, most, 0))
-        .collect()
 }
 
 fn group(g: &Group) -> Vec<String> {

@@ -4,9 +4,11 @@ use super::Table;
 use super::cells::wrap;
 use crate::analysis::Head;
 use crate::analysis::doctor::{Check, CheckStatus, Doctor};
+use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 use crate::view::sanitize::clean;
+use crate::view::sheet::{Col, Sheet, col};
 
 impl Table for Doctor {
     fn table(&self, _: &Head, style: Style) -> String {
@@ -48,6 +50,50 @@ impl Table for Doctor {
             out.push_str(&table(&columns, rows, style.width));
         }
         out
+    }
+
+    fn sentences(&self, _: &Head) -> Vec<String> {
+        let of = |status| self.doctor.iter().filter(|c| c.status == status).count();
+        vec![format!(
+            "{} ok, {} missing, {} unknown",
+            count(of(CheckStatus::Ok), "check"),
+            of(CheckStatus::Missing),
+            of(CheckStatus::Unknown)
+        )]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const CHECKS: [Col; 4] = [
+            col("status", "status"),
+            col("check", "check"),
+            col("detail", "detail"),
+            col("fix", "fix"),
+        ];
+        const PARAMETERS: [Col; 3] = [
+            col("name", "parameter"),
+            col("value", "value"),
+            col("given_by", "given by"),
+        ];
+        #[derive(serde::Serialize)]
+        struct Row<'p> {
+            name: &'p str,
+            value: &'p str,
+            given_by: String,
+        }
+        let parameters: Vec<Row<'_>> = self
+            .link
+            .iter()
+            .flat_map(|link| &link.parameters)
+            .map(|p| Row {
+                name: &p.name,
+                value: &p.value,
+                given_by: p.origin.to_string(),
+            })
+            .collect();
+        vec![
+            Sheet::of("doctor", &CHECKS, &self.doctor),
+            Sheet::of("parameters", &PARAMETERS, &parameters),
+        ]
     }
 }
 

@@ -8,6 +8,7 @@ use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 use crate::view::sanitize::clean;
+use crate::view::sheet::{Col, Sheet, col, more};
 
 /// What a screen takes; the oldest matter.
 const MOST: usize = 30;
@@ -15,16 +16,10 @@ const MOST_RELEASED: usize = 5;
 
 impl Table for Horizon {
     fn table(&self, head: &Head, style: Style) -> String {
-        let Some(oldest) = self.horizon.first() else {
-            let seen = if head.coverage.is_complete() {
-                ""
-            } else {
-                " in what could be seen"
-            };
-            return format!("nothing holds the xmin horizon{seen}\n");
-        };
-        let behind = count(oldest.xmin_age.unsigned_abs() as usize, "transaction");
-        let mut out = format!("the xmin horizon is {behind} behind\n");
+        let mut out = format!("{}\n", self.summary(head));
+        if self.horizon.is_empty() {
+            return out;
+        }
         let columns = [
             Column::number("behind"),
             Column::text("held by").shrink(12),
@@ -48,6 +43,39 @@ impl Table for Horizon {
             ));
         }
         out
+    }
+
+    fn sentences(&self, head: &Head) -> Vec<String> {
+        vec![self.summary(head)]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const COLUMNS: [Col; 10] = [
+            col("xmin_age", "behind"),
+            more("xmin"),
+            col("kind", "held by"),
+            col("pid", "pid"),
+            more("backend_start"),
+            col("name", "name"),
+            col("user", "user"),
+            col("database", "database"),
+            col("age_ms", "age"),
+            col("release", "to let go"),
+        ];
+        vec![Sheet::of("horizon", &COLUMNS, &self.horizon)]
+    }
+}
+
+impl Horizon {
+    fn summary(&self, head: &Head) -> String {
+        match self.horizon.first() {
+            Some(oldest) => {
+                let behind = count(oldest.xmin_age.unsigned_abs() as usize, "transaction");
+                format!("the xmin horizon is {behind} behind")
+            }
+            None if head.coverage.is_complete() => "nothing holds the xmin horizon".into(),
+            None => "nothing holds the xmin horizon in what could be seen".into(),
+        }
     }
 }
 

@@ -7,29 +7,14 @@ use crate::analysis::locks::{LockRow, Locks};
 use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
+use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Locks {
     fn table(&self, head: &Head, style: Style) -> String {
+        let summary = self.summary(head);
         if self.locks.is_empty() {
-            let seen = head
-                .coverage
-                .failed()
-                .all(|(section, _)| section != "locks");
-            return format!(
-                "{}\n",
-                if seen {
-                    "no locks to show"
-                } else {
-                    "the locks weren't read"
-                }
-            );
+            return format!("{summary}\n");
         }
-        let awaited = self
-            .locks
-            .iter()
-            .filter(|l| !l.granted)
-            .map(|l| l.sessions)
-            .sum();
         let columns = [
             Column::text("object").shrink(16),
             Column::text("mode"),
@@ -39,10 +24,50 @@ impl Table for Locks {
             Column::text("pids").flex(12),
         ];
         let rows = self.locks.iter().map(row).collect();
+        format!("{summary}\n{}", table(&columns, rows, style.width))
+    }
+
+    fn sentences(&self, head: &Head) -> Vec<String> {
+        vec![self.summary(head)]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const COLUMNS: [Col; 12] = [
+            col("object", "object"),
+            more("locktype"),
+            more("relation"),
+            more("database"),
+            col("mode", "mode"),
+            col("granted", "granted"),
+            more("contended"),
+            col("sessions", "sessions"),
+            col("longest_wait_ms", "longest wait"),
+            col("pids", "pids"),
+            more("prepared"),
+            col("gids", "prepared transactions"),
+        ];
+        vec![Sheet::of("locks", &COLUMNS, &self.locks)]
+    }
+}
+
+impl Locks {
+    fn summary(&self, head: &Head) -> String {
+        let read = head
+            .coverage
+            .failed()
+            .all(|(section, _)| section != "locks");
+        if self.locks.is_empty() {
+            return if read {
+                "no locks to show"
+            } else {
+                "the locks weren't read"
+            }
+            .into();
+        }
+        let awaited = self.locks.iter().filter(|l| !l.granted);
         format!(
-            "{} awaited\n{}",
-            count(awaited, "lock"),
-            table(&columns, rows, style.width)
+            "{} awaited",
+            count(awaited.map(|l| l.sessions).sum(), "lock")
         )
     }
 }

@@ -16,10 +16,23 @@ mod triage;
 use crate::analysis::Head;
 
 use super::console::Style;
+use super::prometheus::Metric;
+use super::sheet::Sheet;
 
-pub use cells::drill_list;
+pub(super) use cells::names;
 
 /// A report as text for people, below its header.
 pub trait Table {
     fn table(&self, head: &Head, style: Style) -> String;
+
+    /// What it comes to, in a sentence or two.
+    fn sentences(&self, head: &Head) -> Vec<String>;
+
+    /// Its lists; the first is the one that CSV gives.
+    fn sheets(&self) -> Vec<Sheet>;
+
+    /// Its numbers, for Prometheus; the command line lets only those through that have some.
+    fn metrics(&self, _: &Head) -> Vec<Metric> {
+        Vec::new()
+    }
 }

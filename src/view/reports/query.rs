@@ -1,13 +1,8 @@
-//! `query`: the built-in queries and the raw rows of one.
+//! `query run`: the raw rows of one query.
 
 use serde_json::Value;
 
 use crate::view::console::Style;
-
-/// Name and purpose of a query.
-pub fn list(queries: &[(&str, &str)], style: Style) -> String {
-    super::cells::names(["query", "what it reads"], queries, style)
-}
 
 /// Rows as they came, one cell a value.
 pub fn rows(columns: &[String], rows: &[Vec<Value>], style: Style) -> String {

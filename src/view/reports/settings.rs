@@ -3,10 +3,12 @@
 use super::Table;
 use super::cells::wrap;
 use crate::analysis::Head;
-use crate::analysis::settings::{Judged, Settings, Verdict};
+use crate::analysis::settings::{Judged, OverrideRow, Settings, Verdict};
+use crate::model::count;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 use crate::view::sanitize::clean;
+use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Settings {
     fn table(&self, _: &Head, style: Style) -> String {
@@ -50,6 +52,59 @@ impl Table for Settings {
             }
         }
         out
+    }
+
+    fn sentences(&self, _: &Head) -> Vec<String> {
+        let of = |verdict| {
+            self.settings
+                .iter()
+                .filter(|s| s.verdict == verdict)
+                .count()
+        };
+        if self.settings.is_empty() {
+            return vec!["the settings weren't read".into()];
+        }
+        vec![format!(
+            "{} to change, {} to consider, {} unknown, {} right",
+            count(of(Verdict::Change), "setting"),
+            of(Verdict::Consider),
+            of(Verdict::Unknown),
+            of(Verdict::Ok)
+        )]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const COLUMNS: [Col; 8] = [
+            col("verdict", "verdict"),
+            col("name", "setting"),
+            col("value", "value"),
+            col("unit", "unit"),
+            more("source"),
+            col("recommended", "recommended"),
+            more("pending_restart"),
+            col("why", "why"),
+        ];
+        const OVERRIDES: [Col; 4] = [
+            col("name", "setting"),
+            col("role", "role"),
+            col("database", "database"),
+            col("value", "value"),
+        ];
+        #[derive(serde::Serialize)]
+        struct Row<'s> {
+            name: &'s str,
+            #[serde(flatten)]
+            row: &'s OverrideRow,
+        }
+        let overrides: Vec<Row<'_>> = self
+            .settings
+            .iter()
+            .flat_map(|s| s.overrides.iter().map(|row| Row { name: &s.name, row }))
+            .collect();
+        vec![
+            Sheet::of("settings", &COLUMNS, &self.settings),
+            Sheet::of("overrides", &OVERRIDES, &overrides),
+        ]
     }
 }
 

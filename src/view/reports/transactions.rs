@@ -4,31 +4,15 @@ use super::Table;
 use super::cells::{NONE, age, or_none, short_state, statement};
 use crate::analysis::Head;
 use crate::analysis::transactions::{Prepared, Transaction, Transactions};
-use crate::model::count;
+use crate::model::{Millis, SessionState, count};
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
+use crate::view::prometheus::{Metric, gauge, number};
+use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Transactions {
     fn table(&self, head: &Head, style: Style) -> String {
-        let hidden = head.coverage.sessions_hidden.unwrap_or(0);
-        let unseen = match (hidden, head.coverage.is_complete()) {
-            (0, true) => String::new(),
-            (0, false) => " that could be seen".into(),
-            (hidden, _) => format!(
-                " to be seen; {} may be in one",
-                count(hidden, "hidden session")
-            ),
-        };
-        if self.transactions.is_empty() && self.prepared.is_empty() {
-            return match self.younger {
-                0 => format!("no open transaction{unseen}\n"),
-                younger => format!("no open transaction that old, {younger} younger{unseen}\n"),
-            };
-        }
-        let mut out = format!(
-            "{} open{unseen}\n",
-            count(self.transactions.len(), "transaction")
-        );
+        let mut out = format!("{}\n", self.summary(head));
         if !self.transactions.is_empty() {
             let columns = [
                 Column::number("pid"),
@@ -58,6 +42,115 @@ impl Table for Transactions {
             out.push_str(&table(&columns, rows, style.width));
         }
         out
+    }
+
+    fn sentences(&self, head: &Head) -> Vec<String> {
+        vec![self.summary(head)]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const COLUMNS: [Col; 17] = [
+            col("pid", "pid"),
+            more("backend_start"),
+            more("xact_start"),
+            col("user", "user"),
+            col("database", "database"),
+            col("application_name", "application"),
+            col("age_ms", "age"),
+            col("state", "state"),
+            col("state_age_ms", "for"),
+            more("hidden"),
+            more("xid_assigned"),
+            col("xid", "xid"),
+            more("holds_xmin"),
+            more("xmin"),
+            col("xmin_age", "xmin held, behind"),
+            more("query_truncated"),
+            col("query", "query"),
+        ];
+        const PREPARED: [Col; 6] = [
+            col("gid", "gid"),
+            more("prepared"),
+            col("age_ms", "age"),
+            col("owner", "owner"),
+            col("database", "database"),
+            col("xid", "xid"),
+        ];
+        vec![
+            Sheet::of("transactions", &COLUMNS, &self.transactions),
+            Sheet::of("prepared", &PREPARED, &self.prepared),
+        ]
+    }
+
+    fn metrics(&self, head: &Head) -> Vec<Metric> {
+        let oldest = |ages: &mut dyn Iterator<Item = Millis>| ages.max().map(Millis::seconds);
+        let read = head.coverage.has_read("activity").then_some(());
+        let idle = |t: &&Transaction| {
+            t.state
+                .as_ref()
+                .is_some_and(SessionState::is_idle_in_transaction)
+        };
+        vec![
+            gauge(
+                "stanch_transactions",
+                "Open transactions that this login may see.",
+                read.map(|()| number(self.transactions.len())),
+            ),
+            gauge(
+                "stanch_transactions_idle",
+                "Of these, with nothing running.",
+                read.map(|()| number(self.transactions.iter().filter(idle).count())),
+            ),
+            gauge(
+                "stanch_transactions_with_xid",
+                "Of these, that may have written.",
+                read.map(|()| number(self.transactions.iter().filter(|t| t.xid_assigned).count())),
+            ),
+            gauge(
+                "stanch_transaction_oldest_seconds",
+                "Age of the oldest open transaction.",
+                oldest(&mut self.transactions.iter().filter_map(|t| t.age_ms)),
+            ),
+            gauge(
+                "stanch_xmin_oldest_transactions",
+                "How many transactions the oldest xmin of a session lies behind.",
+                self.transactions.iter().filter_map(|t| t.xmin_age).max(),
+            ),
+            gauge(
+                "stanch_prepared_transactions",
+                "Prepared transactions.",
+                head.coverage
+                    .has_read("prepared")
+                    .then(|| number(self.prepared.len())),
+            ),
+            gauge(
+                "stanch_prepared_oldest_seconds",
+                "Age of the oldest prepared transaction.",
+                oldest(&mut self.prepared.iter().map(|p| p.age_ms)),
+            ),
+        ]
+    }
+}
+
+impl Transactions {
+    fn summary(&self, head: &Head) -> String {
+        let hidden = head.coverage.sessions_hidden.unwrap_or(0);
+        let unseen = match (hidden, head.coverage.is_complete()) {
+            (0, true) => String::new(),
+            (0, false) => " that could be seen".into(),
+            (hidden, _) => format!(
+                " to be seen; {} may be in one",
+                count(hidden, "hidden session")
+            ),
+        };
+        match (self.transactions.len() + self.prepared.len(), self.younger) {
+            (0, 0) => format!("no open transaction{unseen}"),
+            (0, younger) => format!("no open transaction that old, {younger} younger{unseen}"),
+            _ => format!(
+                "{} open{unseen}",
+                count(self.transactions.len(), "transaction")
+            ),
+        }
     }
 }
 

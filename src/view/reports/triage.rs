@@ -2,12 +2,15 @@
 
 use super::Table;
 use super::cells::wrap;
+use super::connections::capacity_metrics;
 use crate::analysis::Head;
 use crate::analysis::stanch_command;
 use crate::analysis::triage::{Finding, Summary, Triage};
-use crate::model::{Severity, Target};
+use crate::model::{Millis, Severity, Target};
 use crate::view::console::Style;
+use crate::view::prometheus::{Metric, gauge, gauges, number};
 use crate::view::sanitize::{clean, width};
+use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Triage {
     fn table(&self, head: &Head, style: Style) -> String {
@@ -18,20 +21,7 @@ impl Table for Triage {
             .partition(|f| f.id.name().starts_with("settings."));
         let mut out = String::new();
         let most = style.width.unwrap_or(usize::MAX);
-        if findings.iter().all(|f| f.severity == Severity::Info) {
-            let word = if head.coverage.sees_all() {
-                "nothing found"
-            } else {
-                "nothing found in what could be seen"
-            };
-            out.push_str(&wrap(
-                &format!("{word}: {}", summary(&self.summary, &head.target)),
-                most,
-                0,
-            ));
-        } else {
-            out.push_str(&wrap(&summary(&self.summary, &head.target), most, 0));
-        }
+        out.push_str(&wrap(&self.sentence(head), most, 0));
         for finding in &findings {
             out.push('\n');
             describe(&mut out, finding, style);
@@ -56,6 +46,81 @@ impl Table for Triage {
             ));
         }
         out
+    }
+
+    fn sentences(&self, head: &Head) -> Vec<String> {
+        let mut sentences = vec![self.sentence(head)];
+        sentences.extend(
+            self.unknown
+                .iter()
+                .map(|what| format!("not judged: {what}")),
+        );
+        sentences
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const COLUMNS: [Col; 8] = [
+            col("severity", "severity"),
+            col("id", "finding"),
+            col("pattern", "pattern"),
+            col("title", "what"),
+            col("evidence", "evidence"),
+            col("caused_by", "because of"),
+            col("next", "next"),
+            more("runbook"),
+        ];
+        vec![Sheet::of("findings", &COLUMNS, &self.findings)]
+    }
+
+    fn metrics(&self, _: &Head) -> Vec<Metric> {
+        let s = &self.summary;
+        let mut metrics = s.capacity.as_ref().map_or_else(Vec::new, capacity_metrics);
+        metrics.push(gauge(
+            "stanch_sessions_active",
+            "Sessions that run a statement.",
+            s.active.map(number),
+        ));
+        metrics.push(gauge(
+            "stanch_sessions_in_transaction",
+            "Sessions in a transaction.",
+            s.in_transaction.map(number),
+        ));
+        metrics.push(gauge(
+            "stanch_blocked_sessions",
+            "Sessions that wait for a lock.",
+            s.blocked.map(number),
+        ));
+        metrics.push(gauge(
+            "stanch_transaction_oldest_seconds",
+            "Age of the oldest open transaction.",
+            s.oldest_transaction_ms.map(Millis::seconds),
+        ));
+        let finding = |f: &Finding| {
+            let labels = vec![
+                ("id", f.id.name().to_owned()),
+                ("severity", f.severity.word().to_owned()),
+            ];
+            (labels, 1.0)
+        };
+        metrics.push(gauges(
+            "stanch_finding",
+            "What triage finds, by id and severity.",
+            self.findings.iter().map(finding).collect(),
+        ));
+        metrics
+    }
+}
+
+impl Triage {
+    fn sentence(&self, head: &Head) -> String {
+        let summary = summary(&self.summary, &head.target);
+        let of_note =
+            |f: &Finding| f.severity != Severity::Info && !f.id.name().starts_with("settings.");
+        match (self.findings.iter().any(of_note), head.coverage.sees_all()) {
+            (true, _) => summary,
+            (false, true) => format!("nothing found: {summary}"),
+            (false, false) => format!("nothing found in what could be seen: {summary}"),
+        }
     }
 }
 

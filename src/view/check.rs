@@ -1,0 +1,78 @@
+//! `--check`: one line as Nagios and its kin read it, `STANCH <REPORT> <STATE>: words | measures`.
+
+use super::prometheus::Metric;
+use super::reports::Table;
+use super::{clean, header};
+use crate::analysis::Report;
+use crate::analysis::triage::Finding;
+use crate::model::{ExitCode, Thresholds};
+
+fn state(code: ExitCode) -> &'static str {
+    match code {
+        ExitCode::Ok => "OK",
+        ExitCode::Warning => "WARNING",
+        ExitCode::Critical => "CRITICAL",
+        ExitCode::Unknown | ExitCode::Usage | ExitCode::Input => "UNKNOWN",
+    }
+}
+
+/// The line of a report; `findings` are those that made its state, the worst first.
+pub fn line<D: Table>(
+    report: &Report<D>,
+    code: ExitCode,
+    findings: &[&Finding],
+    thresholds: &Thresholds,
+) -> String {
+    let mut words = match findings {
+        [] => report.data.sentences(&report.head).join("; "),
+        [worst, rest @ ..] => {
+            let mut words = format!("{}: {}", worst.id.name(), worst.title);
+            for finding in rest {
+                words.push_str(&format!("; {}", finding.id.name()));
+            }
+            words
+        }
+    };
+    for unseen in header::unseen(&report.head) {
+        words.push_str(&format!("; {unseen}"));
+    }
+    let measures: Vec<String> = report
+        .data
+        .metrics(&report.head)
+        .iter()
+        .filter_map(|metric| measure(metric, thresholds))
+        .collect();
+    let measures = match measures.as_slice() {
+        [] => String::new(),
+        all => format!(" | {}", all.join(" ")),
+    };
+    format!("{}{measures}\n", head(&report.head.schema, code, &words))
+}
+
+/// The line where there is no report: no connection, a failed read, a file that can't be read.
+pub fn unknown(report: &str, code: ExitCode, why: &str) -> String {
+    let first = why.lines().next().unwrap_or_default();
+    format!("{}\n", head(report, code, first))
+}
+
+/// A `|` would begin the measures.
+fn head(schema: &str, code: ExitCode, words: &str) -> String {
+    let name = schema.trim_start_matches("stanch.");
+    let name = name.split('/').next().unwrap_or(name).to_uppercase();
+    let words = clean(words).replace('|', "/");
+    format!("STANCH {name} {}: {words}", state(code))
+}
+
+/// `slots_used=41;40;44`, `lock_wait_longest=2.5s`
+fn measure(metric: &Metric, thresholds: &Thresholds) -> Option<String> {
+    let (name, value) = metric.single()?;
+    let name = name.strip_prefix("stanch_").unwrap_or(name);
+    Some(match name.strip_suffix("_seconds") {
+        Some(name) => format!("{name}={value}s"),
+        None if name == "used_percent" => format!(
+            "{name}={value}%;{};{}",
+            thresholds.connections_warning.0, thresholds.connections_critical.0
+        ),
+        None => format!("{name}={value}"),
+    })
+}
