@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
+use super::complete;
 use crate::drill::Incident;
 use crate::model::{ExitCode, SessionState};
 use crate::source::postgres::catalog;
@@ -96,6 +97,28 @@ impl From<FormatArg> for Format {
     }
 }
 
+/// The shells whose completions ask the program.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+    Elvish,
+}
+
+impl Shell {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+            Self::Powershell => "powershell",
+            Self::Elvish => "elvish",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ColorChoice {
     Auto,
@@ -122,6 +145,19 @@ pub enum Command {
     Doctor(SnapshotArgs),
     /// A throwaway server with a real incident on it, to practise on
     Drill(DrillArgs),
+    /// What a shell reads to complete commands, options, and names of queries and targets
+    Completions {
+        /// The shell that is to complete
+        shell: Shell,
+    },
+    /// A manual page (of stanch, or of the command that is named), or all of them into a folder
+    Man {
+        /// Such as: pg blockers
+        command: Vec<String>,
+        /// Write every page into this folder
+        #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+        dir: Option<PathBuf>,
+    },
 }
 
 impl Command {
@@ -175,6 +211,7 @@ pub enum QueryCommand {
     List,
     /// The text of one, as it can be pasted into psql
     Show {
+        /// A name of `query list`
         #[arg(value_parser = query_names())]
         name: String,
         /// For a server of this major version
@@ -183,6 +220,7 @@ pub enum QueryCommand {
     },
     /// Run one and show its rows
     Run {
+        /// A name of `query list`
         #[arg(value_parser = query_names())]
         name: String,
         #[command(flatten)]
@@ -272,6 +310,7 @@ pub struct ConnectArgs {
         long,
         visible_alias = "db",
         value_name = "DB",
+        add = complete::targets(),
         help_heading = "Connection"
     )]
     pub dbname: Option<String>,

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod complete;
 mod fault;
 mod rounds;
 mod settings;
@@ -22,7 +23,11 @@ pub use args::command;
 
 /// Runs one command line; everything is said before it returns.
 pub fn run(argv: impl Iterator<Item = OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(args::host_or_help(argv)) {
+    let argv: Vec<OsString> = argv.collect();
+    if complete::answered(&argv) {
+        return ExitCode::Ok;
+    }
+    let args = match Args::try_parse_from(args::host_or_help(argv.into_iter())) {
         Ok(args) => args,
         Err(error) => return args::usage(&error),
     };

@@ -53,6 +53,18 @@ pub fn thresholds(env: &Environment, flags: &[String]) -> Result<Thresholds, Fau
     Ok(thresholds)
 }
 
+/// The names of the targets, for completion: a file that can't be read has none.
+pub fn target_names(env: &Environment) -> Vec<String> {
+    let names = |config: Config| {
+        config
+            .target_names()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    config(env).map_or_else(|_| Vec::new(), |(config, _)| names(config))
+}
+
 impl ConnectSettings {
     pub fn resolve(args: &ConnectArgs, env: &Environment) -> Result<Self, Fault> {
         let (config, _) = config(env)?;

@@ -11,6 +11,7 @@ mod incident;
 mod process;
 mod scenes;
 mod server;
+mod standby;
 
 pub use error::DrillError;
 pub use find::{bin_dirs, find_tool};

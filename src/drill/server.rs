@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::error::DrillError;
 use super::folder::{Folder, RunAs};
 use super::process::{postmaster, run, spawn, tail};
+use super::standby::copy;
 use crate::model::Secret;
 use crate::source::postgres::ConnSpec;
 use crate::source::postgres::connect::attempt;
@@ -65,7 +66,9 @@ impl Server {
         };
         match &options.standby_of {
             None => init(&options.bin_dir, folder.path(), &data, &password, run_as)?,
-            Some(primary) => copy(&options.bin_dir, folder.path(), &data, primary, run_as)?,
+            Some(primary) => {
+                copy(&options.bin_dir, folder.path(), &data, primary, run_as).await?;
+            }
         }
         let port = free_port()?;
         configure(&data, folder.path(), options, port)?;
@@ -269,33 +272,6 @@ fn init(
     ];
     run(&bin_dir.join("initdb"), &args, folder, run_as)?;
     fs::remove_file(&password_file).map_err(DrillError::at(&password_file))
-}
-
-fn copy(
-    bin_dir: &Path,
-    folder: &Path,
-    data: &Path,
-    primary: &ConnSpec,
-    run_as: RunAs,
-) -> Result<(), DrillError> {
-    let port = primary.port.to_string();
-    let data = text(data);
-    let args = [
-        "-D",
-        &data,
-        "-h",
-        &primary.host,
-        "-p",
-        &port,
-        "-U",
-        &primary.user,
-        "-R",
-        "-X",
-        "stream",
-        "-c",
-        "fast",
-    ];
-    run(&bin_dir.join("pg_basebackup"), &args, folder, run_as)
 }
 
 fn configure(

@@ -192,4 +192,9 @@ fn prometheus_leaves_out_what_is_hidden() {
         assert!(!text.contains(name), "{name}: {text}");
     }
     assert!(text.contains("stanch_slots_used_at_most{"), "{text}");
+    let text = stanch(
+        &["pg", "transactions"],
+        &["-o", "prometheus", "--from", &file],
+    );
+    assert!(!text.contains("stanch_transactions"), "{text}");
 }

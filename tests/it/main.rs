@@ -11,4 +11,5 @@ mod connections;
 mod forest;
 mod formats;
 mod layering;
+mod reference;
 mod triage;

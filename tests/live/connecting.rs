@@ -227,8 +227,9 @@ host all plain_user 127.0.0.1/32 password
 host all trust_user 127.0.0.1/32 trust
 host all root 127.0.0.1/32 trust";
 
-async fn primary() -> Server {
+async fn primary(bin_dir: PathBuf) -> Server {
     let server = harness::start(ServerOptions {
+        bin_dir,
         tcp: true,
         hba: HBA,
         ..ServerOptions::default()
@@ -360,7 +361,7 @@ static WAYS: &[Row] = &[
 
 #[tokio::test]
 async fn urls_strings_variables_and_files() {
-    let server = primary().await;
+    let server = primary(harness::bin_dir()).await;
     let services = "[prod]\nhost=127.0.0.1\nport={port}\nuser=trust_user\ndbname=shop\n";
     let places = places(&server);
     server
@@ -510,10 +511,8 @@ async fn show_certificate(server: &Server, pki: &Pki, name: &str) {
     }
 }
 
-#[tokio::test]
-async fn tls_of_all_kinds() {
-    let pki = Pki::new();
-    let server = primary().await;
+/// The server takes client certificates of our authority; what rows name is told.
+async fn with_tls(server: &Server, pki: &Pki) -> Places {
     let authority = std::fs::read_to_string(pki.path("ca.crt")).expect("the root");
     let file = server
         .write_file("clients.crt", &authority)
@@ -524,9 +523,17 @@ async fn tls_of_all_kinds() {
         &format!("ALTER SYSTEM SET ssl_ca_file = '{}'", file.display()),
     )
     .await;
-    let mut places = places(&server);
+    let mut places = places(server);
     places.0.push(("{pki}", pki.folder().display().to_string()));
     places.0.insert(0, ("{at}", HOST.to_owned()));
+    places
+}
+
+#[tokio::test]
+async fn tls_of_all_kinds() {
+    let pki = Pki::new();
+    let server = primary(harness::bin_dir()).await;
+    let places = with_tls(&server, &pki).await;
     for (certificate, rows) in TLS {
         show_certificate(&server, &pki, certificate).await;
         compare(rows, &places);
@@ -561,7 +568,7 @@ static SEVERAL: &[Row] = &[
 
 #[tokio::test]
 async fn several_hosts() {
-    let server = primary().await;
+    let server = primary(harness::bin_dir()).await;
     let standby = harness::start(ServerOptions {
         standby_of: Some(server.spec("postgres", "postgres")),
         ..ServerOptions::default()
@@ -581,4 +588,28 @@ async fn several_hosts() {
         .0
         .push(("{standby-dir}", standby.folder().display().to_string()));
     compare(SEVERAL, &places);
+}
+
+#[rustfmt::skip]
+static DIRECT: &[Row] = &[
+    since(17, &["-d", "{at} sslmode=require sslnegotiation=direct"], As("trust_user|shop|{port}|TLSv1.3|false")),
+    since(17, &["-d", "{at} sslmode=verify-full sslnegotiation=direct sslrootcert={pki}/ca.crt"], As("trust_user|shop|{port}|TLSv1.3|false")),
+    since(17, &["-d", "{at} sslmode=verify-full sslnegotiation=direct sslrootcert={pki}/other-ca.crt"], Out("certificate verify failed", "doesn't pass")),
+    since(17, &["-d", "{at} sslmode=require sslnegotiation=direct user=app password=p@ss:w/rd% channel_binding=require"], As("app|shop|{port}|TLSv1.3|false")),
+    since(17, &["-d", "{at} sslmode=require sslnegotiation=direct user=cert_user sslcert={pki}/client.crt sslkey={pki}/client.key"], As("cert_user|shop|{port}|TLSv1.3|true")),
+    since(17, &["-d", "{at} sslmode=require sslnegotiation=postgres"], In),
+    since(17, &["-d", "{at} sslmode=prefer sslnegotiation=direct"], Out("weak sslmode", "needs require")),
+];
+
+/// TLS from the first byte, which PostgreSQL 17 and newer take.
+#[tokio::test]
+async fn direct_tls() {
+    let pki = Pki::new();
+    for (major, bin_dir) in harness::bin_dirs().split_off(&17) {
+        let server = primary(bin_dir).await;
+        let places = with_tls(&server, &pki).await;
+        show_certificate(&server, &pki, "server").await;
+        harness::say(&format!("direct TLS on PostgreSQL {major}"));
+        compare(DIRECT, &places);
+    }
 }

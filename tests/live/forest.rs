@@ -1,6 +1,7 @@
 //! The forest against the server's own word, and what that can't say.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::Value;
 use stanch::drill::{Incident, Server, ServerOptions};
@@ -8,9 +9,9 @@ use stanch::drill::{Incident, Server, ServerOptions};
 use crate::harness::{self, admin, client, scene, sql, stanch_as};
 
 /// (waiter, blocker), 0 for a prepared transaction.
-type Edges = BTreeSet<(i64, i64)>;
+pub type Edges = BTreeSet<(i64, i64)>;
 
-async fn truth(server: &Server) -> Edges {
+pub async fn truth(server: &Server) -> Edges {
     let client = client(&admin(server), "truth").await;
     let rows = client
         .query_typed(
@@ -30,7 +31,7 @@ async fn truth(server: &Server) -> Edges {
         .collect()
 }
 
-fn edges(report: &Value) -> Edges {
+pub fn edges(report: &Value) -> Edges {
     report["edges"]
         .as_array()
         .expect("edges")
@@ -44,7 +45,7 @@ fn edges(report: &Value) -> Edges {
         .collect()
 }
 
-async fn blockers(server: &Server) -> Value {
+pub async fn blockers(server: &Server) -> Value {
     harness::ripe(&admin(server)).await;
     stanch_as(&admin(server), &["pg", "blockers", "--json"])
         .expect_code(0)
@@ -258,15 +259,22 @@ async fn a_lock_of_another_database() {
 /// Replay waits behind a reader, which `pg_blocking_pids` doesn't tell; and readers wait behind replay.
 #[tokio::test]
 async fn a_standby_in_both_directions() {
-    let (primary, _) = {
-        let server = harness::server(&[("max_wal_senders", "5")]).await;
-        let admin = client(&server.spec("postgres", "postgres"), "admin").await;
-        sql(&admin, "CREATE DATABASE shop").await;
-        let shop = client(&server.spec("postgres", "shop"), "admin").await;
-        sql(&shop, "CREATE TABLE orders (id int)").await;
-        (server, admin)
-    };
+    standby_in_both_directions(harness::bin_dir()).await;
+}
+
+pub async fn standby_in_both_directions(bin_dir: PathBuf) {
+    let primary = harness::start(ServerOptions {
+        settings: vec![("max_wal_senders", "5".into())],
+        bin_dir: bin_dir.clone(),
+        ..ServerOptions::default()
+    })
+    .await;
+    let boss = client(&primary.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE DATABASE shop").await;
+    let shop = client(&primary.spec("postgres", "shop"), "boss").await;
+    sql(&shop, "CREATE TABLE orders (id int)").await;
     let standby = harness::start(ServerOptions {
+        bin_dir,
         settings: vec![
             ("max_standby_streaming_delay", "-1".into()),
             ("hot_standby_feedback", "off".into()),

@@ -1,6 +1,7 @@
 //! Real servers for the tests, through the drills' own code, and the built program to run against them.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -117,9 +118,38 @@ pub async fn server(settings: &[(&'static str, &str)]) -> Server {
     .await
 }
 
+/// Every PostgreSQL that is to be tested against, by major: those of `STANCH_TEST_PG_BINS`, and this system's.
+pub fn bin_dirs() -> BTreeMap<u32, PathBuf> {
+    let named = std::env::var("STANCH_TEST_PG_BINS").unwrap_or_default();
+    named
+        .split(':')
+        .filter(|dir| !dir.is_empty())
+        .map(PathBuf::from)
+        // Of two of a version the system's counts: it has the clients too.
+        .chain(drill::bin_dirs(&path()).into_iter().rev())
+        .filter_map(|dir| Some((major(&dir)?, dir)))
+        .collect()
+}
+
+fn major(bin_dir: &Path) -> Option<u32> {
+    let output = Command::new(bin_dir.join("postgres"))
+        .arg("--version")
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let version = text.split_whitespace().nth(2)?;
+    version.split('.').next()?.parse().ok()
+}
+
+/// Started from this system's programs, unless the options name others.
 pub async fn start(options: ServerOptions) -> Server {
+    let named = !options.bin_dir.as_os_str().is_empty();
     Server::start(&ServerOptions {
-        bin_dir: bin_dir(),
+        bin_dir: if named {
+            options.bin_dir.clone()
+        } else {
+            bin_dir()
+        },
         ..options
     })
     .await
@@ -181,8 +211,19 @@ pub async fn oncall(server: &Server, database: &str) -> ConnSpec {
 /// Waits until the longest wait for a lock has lasted long enough to be acted on.
 pub async fn ripe(spec: &ConnSpec) {
     let watcher = client(spec, "watcher").await;
-    let old = "SELECT min(waitstart) < clock_timestamp() - interval '1.1 s' FROM pg_locks WHERE NOT granted \
-               HAVING count(*) > 0";
+    let version: i32 = watcher
+        .query_one("SELECT current_setting('server_version_num')::int", &[])
+        .await
+        .expect("a version")
+        .get(0);
+    // Before 14 no lock tells since when it is awaited, and replay has no statement to tell it by.
+    let old = if version >= 140_000 {
+        "SELECT min(waitstart) < clock_timestamp() - interval '1.1 s' FROM pg_locks WHERE NOT granted \
+         HAVING count(*) > 0"
+    } else {
+        "SELECT coalesce(min(query_start) < clock_timestamp() - interval '1.1 s', true) FROM pg_stat_activity \
+         WHERE wait_event_type = 'Lock' HAVING count(*) > 0"
+    };
     drill::until(&watcher, old).await.expect("they wait");
     drop(watcher);
 }

@@ -1,8 +1,10 @@
 //! One file a subcommand: resolved settings in, a report shown, an exit code out.
 
+mod completions;
 mod doctor;
 mod drill;
 mod explain;
+mod man;
 mod pg;
 mod query;
 mod triage;
@@ -43,5 +45,7 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
         Command::Query(command) => query::run(&mut ctx, command).await,
         Command::Doctor(args) => doctor::run(&mut ctx, &args).await,
         Command::Drill(args) => drill::run(&mut ctx, &args).await,
+        Command::Completions { shell } => completions::run(ctx.console, shell),
+        Command::Man { command, dir } => man::run(ctx.console, &command, dir.as_deref()),
     }
 }

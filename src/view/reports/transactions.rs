@@ -84,7 +84,10 @@ impl Table for Transactions {
 
     fn metrics(&self, head: &Head) -> Vec<Metric> {
         let oldest = |ages: &mut dyn Iterator<Item = Millis>| ages.max().map(Millis::seconds);
-        let read = head.coverage.has_read("activity").then_some(());
+        // With hidden sessions every one of these would be a lower bound, and read as the truth.
+        let sees_all =
+            head.coverage.has_read("activity") && head.coverage.sessions_hidden == Some(0);
+        let read = sees_all.then_some(());
         let idle = |t: &&Transaction| {
             t.state
                 .as_ref()
@@ -93,7 +96,7 @@ impl Table for Transactions {
         vec![
             gauge(
                 "stanch_transactions",
-                "Open transactions that this login may see.",
+                "Open transactions; absent where sessions are hidden.",
                 read.map(|()| number(self.transactions.len())),
             ),
             gauge(
@@ -109,7 +112,7 @@ impl Table for Transactions {
             gauge(
                 "stanch_transaction_oldest_seconds",
                 "Age of the oldest open transaction.",
-                oldest(&mut self.transactions.iter().filter_map(|t| t.age_ms)),
+                read.and_then(|()| oldest(&mut self.transactions.iter().filter_map(|t| t.age_ms))),
             ),
             gauge(
                 "stanch_xmin_oldest_transactions",

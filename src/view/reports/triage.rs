@@ -93,7 +93,9 @@ impl Table for Triage {
         metrics.push(gauge(
             "stanch_transaction_oldest_seconds",
             "Age of the oldest open transaction.",
-            s.oldest_transaction_ms.map(Millis::seconds),
+            s.oldest_transaction_ms
+                .filter(|_| s.in_transaction.is_some())
+                .map(Millis::seconds),
         ));
         let finding = |f: &Finding| {
             let labels = vec![
