@@ -314,6 +314,9 @@ pub struct ConnectArgs {
         help_heading = "Connection"
     )]
     pub dbname: Option<String>,
+    /// Never ask for a password, also at a terminal
+    #[arg(short = 'w', long, help_heading = "Connection")]
+    pub no_password: bool,
     /// Deadline of each host, over name lookup, connection, TLS, login and first answer [default: 10s] [env:
     /// PGCONNECT_TIMEOUT]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]

@@ -301,11 +301,25 @@ pub async fn connect(
         )),
         Knock::GotIn(knocks) => console.note(&format!("a slot freed: in after {knocks} knocks")),
     };
-    Ok(postgres::get_in(
-        &settings.plan,
-        settings.rescue.as_ref(),
-        settings.knock,
-        &mut tell,
-    )
-    .await?)
+    let (plan, rescue) = (&settings.plan, settings.rescue.as_ref());
+    let done = postgres::get_in(plan, rescue, settings.knock, &mut tell).await;
+    let Err(ConnectError {
+        fault: ConnectFault::PasswordMissing,
+        place,
+        ..
+    }) = &done
+    else {
+        return Ok(done?);
+    };
+    // As psql does: only where the server wants one.
+    let Some(password) = settings
+        .may_ask
+        .then(|| terminal::ask_password(&place.user))
+        .flatten()
+    else {
+        return Ok(done?);
+    };
+    let mut plan = plan.clone();
+    plan.give_password(&password);
+    Ok(postgres::get_in(&plan, rescue, settings.knock, &mut tell).await?)
 }

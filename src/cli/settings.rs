@@ -15,6 +15,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ConnectSettings {
     pub plan: Plan,
     pub rescue: Option<Plan>,
+    /// A password may be asked for, at a terminal.
+    pub may_ask: bool,
     pub knock: KnockOptions,
     pub round: RoundOptions,
     /// Words to say before connecting.
@@ -125,6 +127,7 @@ impl ConnectSettings {
         Ok(Self {
             plan,
             rescue,
+            may_ask: !args.no_password,
             knock: KnockOptions {
                 connect_timeout,
                 wait_slot: args.wait_slot,

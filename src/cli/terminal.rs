@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use super::args::{ColorChoice, OutputArgs};
+use crate::model::Secret;
 use crate::source::postgres::Environment;
 use crate::view::{Console, Format, Style};
 
@@ -53,6 +54,15 @@ pub fn console(output: &OutputArgs, env: &Environment) -> Console {
     console.quiet = output.quiet;
     console.list.clone_from(&output.list);
     console
+}
+
+/// Asks for a password at the terminal, without showing it; `None`: there is nobody to ask.
+pub fn ask_password(user: &str) -> Option<Secret> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return None;
+    }
+    let prompt = format!("password for {}: ", crate::view::clean(user));
+    rpassword::prompt_password(prompt).ok().map(Secret::new)
 }
 
 /// Columns and lines of the terminal, as they are now.

@@ -259,7 +259,7 @@ mod tests {
     fn markdown_that_no_text_breaks() {
         assert_eq!(
             sheet().markdown(),
-            "| pid | waits | query |\n| ---: | ---: | --- |\n| 7 | 1 m 1 s | `select 'a\\|b', \"c\" from t` |\n\
+            "| pid | waits | query |\n| ---: | ---: | --- |\n| 7 | 1m 01s | `select 'a\\|b', \"c\" from t` |\n\
              | 8 |  | `` \\x1b[31m`x` `` |\n"
         );
         assert_eq!(

@@ -613,3 +613,40 @@ async fn direct_tls() {
         compare(DIRECT, &places);
     }
 }
+
+/// At a terminal a password that is wanted is asked for, and isn't shown; without one, or with `-w`, nothing is asked.
+#[tokio::test]
+async fn a_password_at_a_terminal() {
+    use std::io::Write as _;
+    let server = primary(harness::bin_dir()).await;
+    let at_terminal = |more: &str| {
+        let line = format!(
+            "{} doctor -h 127.0.0.1 -p {} -U plain_user -d shop {more}",
+            env!("CARGO_BIN_EXE_stanch"),
+            server.port()
+        );
+        let mut child = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env_clear()
+            .env("PATH", harness::path())
+            .env("HOME", "/nonexistent")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("script runs");
+        let mut keys = child.stdin.take().expect("its input");
+        keys.write_all(b"plain\n").expect("typed");
+        let output = child.wait_with_output().expect("it ends");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let (code, shown) = at_terminal("");
+    assert!(shown.contains("password for plain_user: "), "{shown}");
+    assert!(shown.contains("shop@127.0.0.1"), "{shown}");
+    assert_eq!(code, Some(1), "a login without grants: {shown}");
+    let (code, shown) = at_terminal("-w");
+    assert!(!shown.contains("password for"), "{shown}");
+    assert_eq!(code, Some(3), "{shown}");
+}

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use stanch::drill::{Incident, Scene};
+use stanch::source::postgres::ConnSpec;
 
-use crate::harness::{REPORTS, admin, client, oncall, scene, sql, stanch_as};
+use crate::harness::{self, REPORTS, admin, client, oncall, scene, sql, stanch_as};
 
 #[tokio::test]
 async fn without_pg_monitor() {
@@ -172,4 +173,102 @@ async fn advice_that_this_login_may_not_take() {
     );
     sql(&boss, "GRANT pg_signal_backend TO oncall").await;
     assert!(!why().contains("may not"), "{}", why());
+}
+
+/// What a managed service withholds costs the section that needs it, and no other: no privilege (42501).
+#[tokio::test]
+async fn a_forbidden_function_costs_its_section() {
+    let server = harness::server(&[]).await;
+    let oncall = oncall(&server, "postgres").await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "GRANT pg_monitor TO oncall").await;
+    for (function, section) in [
+        ("pg_lock_status()", "locks"),
+        ("pg_prepared_xact()", "prepared"),
+        ("pg_get_replication_slots()", "slots"),
+        ("pg_stat_get_activity(int)", "activity"),
+        ("pg_blocking_pids(int)", "blocking"),
+        ("pg_stat_get_db_numbackends(oid)", "databases"),
+    ] {
+        sql(
+            &boss,
+            &format!("REVOKE EXECUTE ON FUNCTION {function} FROM public, pg_monitor"),
+        )
+        .await;
+        only_failed(&oncall, section, "42501");
+        sql(
+            &boss,
+            &format!("GRANT EXECUTE ON FUNCTION {function} TO public"),
+        )
+        .await;
+    }
+}
+
+/// … and what it doesn't have at all (0A000, as some forks of PostgreSQL say).
+#[tokio::test]
+async fn an_unsupported_function_costs_its_section() {
+    for (function, section) in [
+        ("pg_prepared_xact", "prepared"),
+        ("pg_get_replication_slots", "slots"),
+        ("pg_lock_status", "locks"),
+    ] {
+        let server = harness::server(&[("allow_system_table_mods", "on")]).await;
+        let oncall = oncall(&server, "postgres").await;
+        let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+        sql(&boss, "GRANT pg_monitor TO oncall").await;
+        let definition = format!("SELECT pg_get_functiondef('pg_catalog.{function}'::regproc)");
+        let text: String = boss
+            .query_one(&definition, &[])
+            .await
+            .expect("its text")
+            .get(0);
+        let (head, _) = text.split_once("LANGUAGE internal").expect("a language");
+        let body = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not here' USING ERRCODE = '0A000'; END $$";
+        // The one of that number is compiled in: another has to take its name.
+        sql(
+            &boss,
+            &format!("DO $$ BEGIN EXECUTE 'ALTER FUNCTION ' || 'pg_catalog.{function}'::regproc::regprocedure || ' RENAME TO old_one'; END $$"),
+        )
+        .await;
+        sql(&boss, &format!("{head} {body}")).await;
+        only_failed(&oncall, section, "0A000");
+    }
+}
+
+/// Every report that doesn't need it is whole, the others say what is missing and show the rest.
+fn only_failed(spec: &ConnSpec, section: &str, code: &str) {
+    for report in harness::REPORTS {
+        let run = stanch_as(spec, &[report, &["--json"]].concat());
+        assert!(run.code <= 3, "{section} {report:?}: {run:?}");
+        let json = run.json();
+        let sections = json["coverage"]["sections"].as_object().expect("sections");
+        for (name, state) in sections {
+            // Who blocks whom is asked for the waiters that the locks show.
+            let wanted = if name == section {
+                "failed"
+            } else {
+                "collected"
+            };
+            assert_eq!(
+                state["status"], wanted,
+                "{section} {report:?} {name}: {state}"
+            );
+            if name == section {
+                assert!(
+                    state["why"].as_str().expect("why").contains(code),
+                    "{state}"
+                );
+                assert!(run.code != 0, "{section} {report:?}: {run:?}");
+            }
+        }
+        let table = stanch_as(spec, report);
+        assert!(!table.stdout.is_empty(), "{table:?}");
+        let told = table.stdout.contains(&format!("not seen: {section}"));
+        assert_eq!(
+            told,
+            sections.contains_key(section),
+            "{section} {report:?}: {}",
+            table.stdout
+        );
+    }
 }

@@ -9,11 +9,10 @@ pub(super) fn classify(error: tokio_postgres::Error) -> Failure {
     let Some(db) = error.as_db_error() else {
         let detail = chain(&error);
         // The driver's own words, which aren't localised.
-        let login = [
-            "password missing",
-            "require_auth doesn't allow",
-            "channel binding",
-        ];
+        if detail.contains("password missing") {
+            return (ConnectFault::PasswordMissing, detail);
+        }
+        let login = ["require_auth doesn't allow", "channel binding"];
         let fault = if login.iter().any(|words| detail.contains(words)) {
             ConnectFault::Login
         } else {

@@ -200,7 +200,12 @@ async fn open(
         match done {
             Ok(connected) => return Ok(connected),
             // The other way may be let in where this one isn't.
-            Err(failure @ (ConnectFault::Login | ConnectFault::Tls, _)) if before.is_none() => {
+            Err(
+                failure @ (
+                    ConnectFault::Login | ConnectFault::PasswordMissing | ConnectFault::Tls,
+                    _,
+                ),
+            ) if before.is_none() => {
                 before = Some(failure);
             }
             Err(failure) => return Err(both(before, failure)),

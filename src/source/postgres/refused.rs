@@ -28,8 +28,10 @@ pub enum ConnectFault {
     OtherKind,
     /// 57P03: starting up, shutting down, recovering.
     NotReady,
-    /// 28P01, 28000, or no password where the server asks for one.
+    /// 28P01, 28000.
     Login,
+    /// The server asks for a password, and there is none.
+    PasswordMissing,
     /// 3D000
     NoDatabase,
     /// 42501: no CONNECT privilege.
@@ -145,7 +147,7 @@ impl ConnectError {
             ConnectFault::NotReady => "the server isn't ready",
             ConnectFault::Tls => "no TLS",
             ConnectFault::OtherKind => "not the kind of server that is asked for",
-            ConnectFault::Login => "login refused",
+            ConnectFault::Login | ConnectFault::PasswordMissing => "login refused",
             ConnectFault::NoDatabase => "no such database",
             ConnectFault::Privilege => "this login may not connect here",
             ConnectFault::Pooler => "the pooler refused",
@@ -184,6 +186,7 @@ impl ConnectError {
                 .into(),
             ConnectFault::NoSlot(limit) => slot_hint(*limit),
             ConnectFault::NotReady => "it is starting, stopping or recovering: try again, and read the server's log".into(),
+            ConnectFault::PasswordMissing => "give it in ~/.pgpass (mode 0600) or PGPASSWORD; at a terminal it is asked for, unless -w".into(),
             ConnectFault::Login => "check -U/--username, PGPASSWORD or ~/.pgpass, sslmode, and the server's pg_hba.conf".into(),
             ConnectFault::NoDatabase => "give a database with -d/--dbname; 'postgres' usually exists".into(),
             ConnectFault::Privilege => "GRANT CONNECT ON DATABASE … TO this role, or another login (-U)".into(),

@@ -92,6 +92,13 @@ impl From<ConnSpec> for Plan {
 }
 
 impl Plan {
+    /// A password for every place that has none.
+    pub fn give_password(&mut self, password: &Secret) {
+        for place in &mut self.places {
+            place.password.get_or_insert_with(|| password.clone());
+        }
+    }
+
     /// The place that is tried first: what a person calls this server.
     pub fn first(&self) -> &ConnSpec {
         &self.places[0]
