@@ -4,9 +4,9 @@ use crate::model::Target;
 
 /// `stanch <what>` with the connection options of this target.
 pub fn stanch_command(what: &str, target: &Target) -> String {
-    match (&target.name, &target.conninfo) {
-        (Some(name), _) => format!("stanch {what} -d {}", shell_word(name)),
-        (None, Some(conninfo)) => format!("stanch {what} -d {}", shell_word(conninfo)),
+    match (&target.conninfo, &target.name) {
+        (Some(conninfo), _) => format!("stanch {what} -d {}", shell_word(conninfo)),
+        (None, Some(name)) => format!("stanch {what} -d {}", shell_word(name)),
         (None, None) => format!(
             "stanch {what} {} -d {}",
             place(target),

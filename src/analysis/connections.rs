@@ -101,8 +101,9 @@ pub struct Limit {
     pub kind: LimitKind,
     pub name: String,
     pub limit: u32,
-    pub used: usize,
-    pub free: usize,
+    /// `null` where the sessions couldn't be read.
+    pub used: Option<usize>,
+    pub free: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -244,13 +245,15 @@ impl Group {
 
 /// Roles and databases with a limit of their own, the tightest first.
 pub fn limits(snapshot: &Snapshot) -> Vec<Limit> {
-    let count = |is: &dyn Fn(&Session) -> bool| clients(snapshot).filter(|s| is(s)).count();
-    let limit = |kind, name: &str, limit: u32, used: usize| Limit {
+    let read = snapshot.activity.get().is_some();
+    let count =
+        |is: &dyn Fn(&Session) -> bool| read.then(|| clients(snapshot).filter(|s| is(s)).count());
+    let limit = |kind, name: &str, limit: u32, used: Option<usize>| Limit {
         kind,
         name: name.to_owned(),
         limit,
         used,
-        free: (limit as usize).saturating_sub(used),
+        free: used.map(|used| (limit as usize).saturating_sub(used)),
     };
     let of_roles = snapshot
         .roles

@@ -132,12 +132,13 @@ fn rights(snapshot: &Snapshot, checks: &mut Vec<Check>) {
     let Some(login) = snapshot.login.get() else {
         return;
     };
-    let hidden = snapshot
-        .activity
-        .rows()
-        .iter()
-        .filter(|s| s.takes_slot() && s.hidden)
-        .count();
+    let hidden = snapshot.activity.get().map_or_else(
+        || "an unknown number".to_owned(),
+        |all| {
+            let hidden = all.iter().filter(|s| s.takes_slot() && s.hidden);
+            hidden.count().to_string()
+        },
+    );
     let mut right = |check, has: bool, role: &str, with: &str, without: String| {
         let has = has || login.superuser;
         checks.push(Check {

@@ -20,6 +20,14 @@ pub fn redact(snapshot: &mut Snapshot) {
             session.query_truncated = false;
             reduced += 1;
         }
+        // Some drivers take the name from where the connection string was meant to be.
+        if session
+            .application_name
+            .as_deref()
+            .is_some_and(sql::has_password)
+        {
+            session.application_name = Some("(not shown: it holds a password)".into());
+        }
     }
     snapshot.redaction.statements_reduced += reduced;
 }

@@ -1,6 +1,7 @@
 //! The command line as clap reads it: raw values, no side effects.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,9 +48,14 @@ pub struct OutputArgs {
     )]
     pub format: FormatArg,
     /// Short for --format json
-    #[arg(long, global = true, help_heading = "Output")]
+    #[arg(
+        long,
+        global = true,
+        conflicts_with = "format",
+        help_heading = "Output"
+    )]
     pub json: bool,
-    /// Which list of a report that has several (csv gives the first, md all)
+    /// With -o csv or md: which list of a report that has several (csv gives the first, md all)
     #[arg(long, global = true, value_name = "NAME", help_heading = "Output")]
     pub list: Option<String>,
     /// Colour: only ever beside the words
@@ -136,6 +142,7 @@ pub enum Command {
     /// What a finding id means, its causes and remedies; without an id, all of them
     Explain {
         /// Such as conn.exhausted
+        #[arg(add = complete::findings())]
         id: Option<String>,
     },
     /// The built-in diagnostic SQL
@@ -161,6 +168,11 @@ pub enum Command {
 }
 
 impl Command {
+    /// It is a report of one list or several.
+    pub fn has_lists(&self) -> bool {
+        matches!(self, Self::Triage(_) | Self::Pg(_) | Self::Doctor(_))
+    }
+
     /// It has numbers for Prometheus.
     pub fn is_measured(&self) -> bool {
         matches!(
@@ -231,7 +243,7 @@ pub enum QueryCommand {
 #[derive(Debug, ClapArgs)]
 pub struct TriageArgs {
     /// Judge by another limit than stanch.yaml's or the default, such as transaction_age=5s (may be given several times)
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, value_name = "NAME=VALUE", add = complete::thresholds())]
     pub threshold: Vec<String>,
     #[command(flatten)]
     pub repeat: RepeatArgs,
@@ -240,7 +252,7 @@ pub struct TriageArgs {
 #[derive(Debug, ClapArgs)]
 pub struct ActivityArgs {
     /// Only sessions in this state (may be given several times): active, idle, idle-in-transaction, …
-    #[arg(long, value_name = "STATE", value_parser = state)]
+    #[arg(long, value_name = "STATE", value_parser = state, add = complete::states())]
     pub state: Vec<SessionState>,
     /// Only sessions of this user
     #[arg(long, value_name = "NAME")]
@@ -375,12 +387,43 @@ pub fn command() -> clap::Command {
 /// clap's own errors and its help.
 pub fn usage(error: &clap::Error) -> ExitCode {
     // Help goes to standard output, faults to standard error; nobody is left to tell if that fails.
-    let _ = error.print();
+    let text = error.render().to_string();
+    let masked = without_passwords(&text);
+    let _ = if masked == text {
+        error.print()
+    } else {
+        // An argument is repeated there, and this one is a URL.
+        std::io::stderr().write_all(masked.as_bytes())
+    };
     if error.use_stderr() {
         ExitCode::Usage
     } else {
         ExitCode::Ok
     }
+}
+
+/// `scheme://user:password@host` without its password.
+fn without_passwords(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after
+            .find(|c: char| c.is_whitespace() || c == '\'')
+            .unwrap_or(after.len());
+        let (url, next) = after.split_at(end);
+        match url.rsplit_once('@') {
+            Some((login, place)) if login.contains(':') => {
+                let user = login.split(':').next().unwrap_or_default();
+                out.push_str(&format!("{user}:…@{place}"));
+            }
+            _ => out.push_str(url),
+        }
+        rest = next;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// `-h` is the host, as in psql; one that has no value to take is a wish for help.
@@ -486,6 +529,14 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_repeated_url_has_no_password() {
+        assert_eq!(
+            without_passwords("unexpected 'postgresql://u:hunter2@h/d' and x://y"),
+            "unexpected 'postgresql://u:…@h/d' and x://y"
+        );
     }
 
     #[test]

@@ -72,13 +72,18 @@ pub async fn run<D: Serialize + Table>(
 ) -> Result<ExitCode, Fault> {
     let name = job.name;
     let done = run_job(ctx, args, every, job).await;
-    if let (Err(fault), true, Format::Table) = (&done, args.check, ctx.console.format)
-        && fault.exit_code() == ExitCode::Unknown
-    {
-        let line = view::check::unknown(name, ExitCode::Unknown, &fault.to_string());
-        ctx.console.result(&line)?;
+    let Err(fault) = &done else { return done };
+    if !args.check || fault.is_broken_pipe() {
+        return done;
     }
-    done
+    // Whatever it is, monitoring has no other code for it.
+    if ctx.console.format == Format::Table {
+        ctx.console
+            .result(&view::check::unknown(name, &fault.to_string()))?;
+    }
+    ctx.console
+        .error(&fault.to_string(), fault.hint().as_deref());
+    Ok(ExitCode::Unknown)
 }
 
 async fn run_job<D: Serialize + Table>(
@@ -118,9 +123,9 @@ async fn run_job<D: Serialize + Table>(
             if let Err(fault) = save(args.save.as_deref(), &snapshot) {
                 ctx.console.error(&fault.to_string(), None);
             }
-            return Err(down(ctx, &settings, Fault::Connect(error)));
+            return Err(down(ctx, &settings, job.name, Fault::Connect(error)));
         }
-        Err(fault) => return Err(down(ctx, &settings, fault)),
+        Err(fault) => return Err(down(ctx, &settings, job.name, fault)),
     };
     let done = rounds(ctx, &connected, &settings, args, every, &job).await;
     connected.close().await;
@@ -231,11 +236,18 @@ fn show<D: Serialize + Table>(
 }
 
 /// That there is no connection is itself a number for Prometheus.
-fn down(ctx: &mut Context<'_>, settings: &ConnectSettings, fault: Fault) -> Fault {
+fn down(ctx: &mut Context<'_>, settings: &ConnectSettings, report: &str, fault: Fault) -> Fault {
     if ctx.console.format != Format::Prometheus {
         return fault;
     }
-    match view::down(ctx.console, &target(settings)) {
+    let refused = match &fault {
+        Fault::Connect(error) => match error.fault {
+            ConnectFault::NoSlot(limit) => Some(limit),
+            _ => None,
+        },
+        _ => None,
+    };
+    match view::down(ctx.console, &target(settings), report, refused) {
         Ok(()) => fault,
         Err(error) => error.into(),
     }
@@ -264,7 +276,7 @@ fn target(settings: &ConnectSettings) -> Target {
         name: spec.name.clone(),
         host: spec.host.clone(),
         port: spec.port,
-        conninfo: settings.plan.conninfo.clone(),
+        conninfo: settings.plan.conninfo(spec),
         database: spec.database.clone(),
         user: spec.user.clone(),
         server_version: None,

@@ -77,12 +77,12 @@ impl ConnectSettings {
                     .into(),
             );
         }
-        // A word is a target if there is one of that name, else a database.
+        // A word is a target if there is one of that name, else a database; beside -h it is a database, as for psql.
         let target = match &args.dbname {
-            Some(name) => config
+            Some(name) if args.host.is_none() => config
                 .target(name, conninfo::check_target)?
                 .map(|target| (name, target)),
-            None => None,
+            _ => None,
         };
         let input = ConnInput {
             host: args.host.clone(),
@@ -95,6 +95,7 @@ impl ConnectSettings {
             target_name: target.map(|(name, _)| name.clone()),
         };
         if let (Some(word), None) = (&args.dbname, target)
+            && args.host.is_none()
             && !config.target_names().is_empty()
             && !conninfo::names_a_place(word)
         {
@@ -107,7 +108,7 @@ impl ConnectSettings {
             warnings.push("DATABASE_URL isn't a postgresql:// URL: not read".into());
         }
         // With another place than the target's its rescue login would lead to the target again.
-        let elsewhere = args.host.is_some() || args.port.is_some();
+        let elsewhere = args.port.is_some();
         let rescue = target
             .filter(|_| !elsewhere)
             .and_then(|(name, target)| Some(rescue(name, target.rescue.as_ref()?, env)));

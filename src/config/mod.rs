@@ -4,4 +4,4 @@ mod file;
 mod thresholds;
 
 pub use file::{Config, ConfigError, TargetConfig, load};
-pub use thresholds::set as set_threshold;
+pub use thresholds::{NAMES as THRESHOLDS, set as set_threshold};

@@ -2,9 +2,22 @@
 
 use crate::model::{Millis, Percent, Thresholds};
 
-/// Every name, for the message about a wrong one.
-const NAMES: &str = "connections_warning, connections_critical, pools, idle_in_transaction, idle_in_transaction_age, \
-transaction_age, lock_wait, lock_wait_critical, blocked_critical, storm_sessions, storm_age, horizon_warning, horizon_critical";
+/// Every name.
+pub const NAMES: [&str; 13] = [
+    "connections_warning",
+    "connections_critical",
+    "pools",
+    "idle_in_transaction",
+    "idle_in_transaction_age",
+    "transaction_age",
+    "lock_wait",
+    "lock_wait_critical",
+    "blocked_critical",
+    "storm_sessions",
+    "storm_age",
+    "horizon_warning",
+    "horizon_critical",
+];
 
 /// Sets one.
 ///
@@ -41,7 +54,12 @@ pub fn set(thresholds: &mut Thresholds, name: &str, value: &str) -> Result<(), S
                 .parse()
                 .map_err(|_| format!("{name}: not a whole number"))?;
         }
-        _ => return Err(format!("no threshold {name:?}; there are: {NAMES}")),
+        _ => {
+            return Err(format!(
+                "no threshold {name:?}; there are: {}",
+                NAMES.join(", ")
+            ));
+        }
     }
     Ok(())
 }
@@ -61,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_name_that_is_listed_can_be_set() {
-        for name in NAMES.split(", ") {
+        for name in NAMES {
             let mut t = Thresholds::default();
             let values = ["7%", "7s", "7"];
             let set = values.iter().any(|value| set(&mut t, name, value).is_ok());

@@ -62,7 +62,7 @@ impl Origin {
         matches!(
             self,
             Self::Flag { .. } | Self::Url | Self::Conninfo | Self::Target { .. }
-        )
+        ) || *self == Self::environment("DATABASE_URL")
     }
 }
 
@@ -88,6 +88,15 @@ pub struct Parameter {
     pub name: String,
     pub value: String,
     pub origin: Origin,
+}
+
+impl Parameter {
+    /// What stands for a value that is never shown.
+    pub const SECRET: &str = "(not shown)";
+
+    pub fn is_secret(&self) -> bool {
+        self.value == Self::SECRET
+    }
 }
 
 /// What protects the connection.

@@ -7,4 +7,4 @@ mod secrets;
 
 pub use normalise::fingerprint;
 pub use quote::{identifier, literal};
-pub use secrets::{REDACTION_RULE, reduce_secret};
+pub use secrets::{REDACTION_RULE, has_password, reduce_secret};

@@ -4,8 +4,8 @@ use super::lexer::{Token, comments, tokens};
 
 /// What is reduced, in words: the header of a saved snapshot states it.
 pub const REDACTION_RULE: &str = "statements that carry secrets (CREATE/ALTER ROLE, USER, GROUP, SUBSCRIPTION, SERVER, \
-USER MAPPING, ALTER SYSTEM, COPY … PROGRAM, a password in a connection string) are reduced to their command tag; other \
-literals are kept";
+USER MAPPING, ALTER SYSTEM, COPY … PROGRAM, a password in a connection string) are reduced to their command tag; application names with such a \
+string are left out; other literals are kept";
 
 /// How deep texts inside texts are read: `DO $$ … EXECUTE 'ALTER ROLE …' $$` is two deep.
 const MAX_DEPTH: usize = 4;
@@ -79,7 +79,7 @@ fn statement_has(tokens: &[Token<'_>], wanted: &str) -> bool {
 }
 
 /// A connection string with a password: `… password=… …` or `scheme://user:password@host`.
-fn has_password(text: &str) -> bool {
+pub fn has_password(text: &str) -> bool {
     let lower = text.to_lowercase();
     let keyword = lower
         .match_indices("password")

@@ -50,15 +50,20 @@ pub fn line<D: Table>(
 }
 
 /// The line where there is no report: no connection, a failed read, a file that can't be read.
-pub fn unknown(report: &str, code: ExitCode, why: &str) -> String {
+pub fn unknown(report: &str, why: &str) -> String {
     let first = why.lines().next().unwrap_or_default();
-    format!("{}\n", head(report, code, first))
+    format!("{}\n", head(report, ExitCode::Unknown, first))
+}
+
+/// `stanch.blockers/1` → `blockers`.
+pub fn name(schema: &str) -> String {
+    let name = schema.trim_start_matches("stanch.");
+    name.split('/').next().unwrap_or(name).to_owned()
 }
 
 /// A `|` would begin the measures.
 fn head(schema: &str, code: ExitCode, words: &str) -> String {
-    let name = schema.trim_start_matches("stanch.");
-    let name = name.split('/').next().unwrap_or(name).to_uppercase();
+    let name = name(schema).to_uppercase();
     let words = clean(words).replace('|', "/");
     format!("STANCH {name} {}: {words}", state(code))
 }

@@ -1,6 +1,7 @@
 //! The first lines of every report: which server, when, and how much of it could be seen.
 
 use super::console::Style;
+use super::reports::wrap;
 use super::sanitize::{clean, width};
 use crate::analysis::Head;
 use crate::model::{ServerRole, Target};
@@ -43,20 +44,16 @@ pub fn header(head: &Head, style: Style) -> String {
     let fits = style
         .width
         .is_none_or(|most| width(&who) + width(&at) + 3 <= most);
-    let mut text = format!(
-        "{}{}{at}
-",
-        style.strong(&who),
-        if fits {
-            " · "
-        } else {
-            "
-"
-        }
-    );
+    let most = style.width.unwrap_or(usize::MAX);
+    let mut text = if fits {
+        format!("{} · {at}\n", style.strong(&who))
+    } else if width(&who) <= most {
+        format!("{}\n{at}\n", style.strong(&who))
+    } else {
+        format!("{}{at}\n", wrap(&who, most, 0))
+    };
     for line in unseen(head) {
-        text.push_str(&line);
-        text.push('\n');
+        text.push_str(&wrap(&line, most, 0));
     }
     text
 }

@@ -143,8 +143,10 @@ pub fn table(columns: &[Column<'_>], rows: Vec<Vec<String>>, most: Option<usize>
     }
     if !dropped.is_empty() {
         let note = format!("(left out for this width: {})", dropped.join(", "));
-        text.push_str(&cut(&note, limit));
-        text.push('\n');
+        for line in super::reports::wrap(&note, limit, 0).lines() {
+            text.push_str(&cut(line, limit));
+            text.push('\n');
+        }
     }
     text
 }

@@ -2,7 +2,7 @@
 //! series is a gap, a 0 would be a lie.
 
 use crate::analysis::Head;
-use crate::model::Target;
+use crate::model::{SlotLimit, Target};
 
 /// One metric with its series.
 pub struct Metric {
@@ -47,22 +47,19 @@ pub fn number(count: usize) -> f64 {
 
 pub fn document(head: &Head, metrics: Vec<Metric>) -> String {
     let coverage = &head.coverage;
+    let read = coverage.failed().count() < coverage.sections.len();
     let taken_at = head.taken_at.utc().timestamp_micros() as f64 / 1e6;
     let own = [
-        up(if coverage.failed().count() < coverage.sections.len() {
-            1.0
-        } else {
-            0.0
-        }),
+        up(if read { 1.0 } else { 0.0 }),
         gauge(
             "stanch_taken_at_seconds",
             "The server's time when it was read.",
-            Some(taken_at),
+            read.then_some(taken_at),
         ),
         gauge(
             "stanch_sections_failed",
             "Parts that could not be read.",
-            Some(number(coverage.failed().count())),
+            read.then(|| number(coverage.failed().count())),
         ),
         gauge(
             "stanch_sessions_hidden",
@@ -70,12 +67,33 @@ pub fn document(head: &Head, metrics: Vec<Metric>) -> String {
             coverage.sessions_hidden.map(number),
         ),
     ];
-    text(&head.target, own.into_iter().chain(metrics))
+    text(&head.target, &head.schema, own.into_iter().chain(metrics))
 }
 
 /// That there was no connection.
-pub fn down(target: &Target) -> String {
-    text(target, std::iter::once(up(0.0)))
+pub fn down(target: &Target, report: &str, refused: Option<SlotLimit>) -> String {
+    text(
+        target,
+        report,
+        std::iter::once(up(0.0)).chain(refused.map(refusal)),
+    )
+}
+
+/// That the server is there, and has no slot for this login.
+fn refusal(limit: SlotLimit) -> Metric {
+    let limit = match limit {
+        SlotLimit::Nothing => "all",
+        SlotLimit::Reserved => "unreserved",
+        SlotLimit::Role => "role",
+        SlotLimit::Database => "database",
+        SlotLimit::Pooler => "pooler",
+        SlotLimit::Unknown => "unknown",
+    };
+    gauges(
+        "stanch_refused",
+        "1 where the login was refused for want of a slot, by the limit that was reached.",
+        vec![(vec![("limit", limit.to_owned())], 1.0)],
+    )
 }
 
 fn up(value: f64) -> Metric {
@@ -86,10 +104,12 @@ fn up(value: f64) -> Metric {
     )
 }
 
-fn text(target: &Target, metrics: impl Iterator<Item = Metric>) -> String {
+fn text(target: &Target, schema: &str, metrics: impl Iterator<Item = Metric>) -> String {
     let place = [
         ("server", format!("{}:{}", target.host, target.port)),
         ("datname", target.database.clone()),
+        // Files of several reports may lie side by side: no series is in two of them.
+        ("report", super::check::name(schema)),
     ];
     let mut out = String::new();
     for metric in metrics.filter(|metric| !metric.series.is_empty()) {

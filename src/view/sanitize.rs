@@ -8,7 +8,7 @@ pub fn clean(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\t' | '\n' | '\r' => out.push(' '),
-            c if c.is_control() || is_direction(c) => {
+            c if steers(c) => {
                 let code = u32::from(c);
                 if code < 0x100 {
                     out.push_str(&format!("\\x{code:02x}"));
@@ -34,9 +34,11 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Bidirectional overrides and line separators: they reorder or break what stands around them.
-fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+/// Control characters, bidirectional overrides, line separators, and what takes no room: they steer a terminal, or
+/// reorder, break or hide what stands around them.
+pub fn steers(c: char) -> bool {
+    c.is_control() && c != '\n'
+        || matches!(c, '\u{200b}' | '\u{feff}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Columns that a terminal gives this text: two for CJK.

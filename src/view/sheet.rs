@@ -143,12 +143,17 @@ fn at<'v>(json: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(json, |value, key| value.get(key))
 }
 
-/// For programs: as in the JSON, lists with blanks between.
+/// For programs: as in the JSON, numbers of a list with blanks between.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => visible(text),
-        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
+        // Texts may have blanks in them: a line each.
+        Value::Array(values) => {
+            let texts = values.iter().any(Value::is_string);
+            let cells: Vec<String> = values.iter().map(plain).collect();
+            cells.join(if texts { "\n" } else { " " })
+        }
         other => other.to_string(),
     }
 }
@@ -182,7 +187,7 @@ fn readable(path: &str, value: &Value) -> String {
 }
 
 fn is_code(path: &str) -> bool {
-    ["query", "command", "next", "fix", "release"]
+    ["query", "command", "or_command", "next", "fix", "release"]
         .iter()
         .any(|name| path == *name || path.ends_with(&format!(".{name}")))
 }

@@ -11,7 +11,7 @@ use super::reports::Table;
 use super::sheet::Sheet;
 use super::{header, markdown, prometheus, reports};
 use crate::analysis::Report;
-use crate::model::Target;
+use crate::model::{SlotLimit, Target};
 
 /// The list that was asked for isn't one of the report's.
 #[derive(Debug, thiserror::Error)]
@@ -128,6 +128,11 @@ pub fn show_sheet(console: &mut Console, sheet: &Sheet) -> io::Result<()> {
 ///
 /// # Errors
 /// When standard output can't be written to.
-pub fn down(console: &mut Console, target: &Target) -> io::Result<()> {
-    console.result(&prometheus::down(target))
+pub fn down(
+    console: &mut Console,
+    target: &Target,
+    report: &str,
+    refused: Option<SlotLimit>,
+) -> io::Result<()> {
+    console.result(&prometheus::down(target, report, refused))
 }

@@ -151,9 +151,9 @@ fn limits_of_roles_and_databases() {
     assert_eq!(
         report(&s).limits,
         [
-            of(LimitKind::Database, "app", 2, 3, 0),
-            of(LimitKind::Role, "locked", 0, 0, 0),
-            of(LimitKind::Role, "app_rw", 4, 3, 1),
+            of(LimitKind::Database, "app", 2, Some(3), Some(0)),
+            of(LimitKind::Role, "locked", 0, Some(0), Some(0)),
+            of(LimitKind::Role, "app_rw", 4, Some(3), Some(1)),
         ]
     );
 }

@@ -66,7 +66,11 @@ fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(all) => all.iter().map(cell).collect::<Vec<_>>().join(" "),
+        Value::Array(all) => {
+            let texts = all.iter().any(Value::is_string);
+            let cells: Vec<String> = all.iter().map(cell).collect();
+            cells.join(if texts { "\n" } else { " " })
+        }
         other => other.to_string(),
     }
 }

@@ -276,7 +276,7 @@ static WAYS: &[Row] = &[
     row(&["-d", "postgres://trust_user@127.0.0.1:{port}"], As("trust_user|trust_user|{port}|-|false")),
     row(&["-d", "postgresql://app:p%40ss%3Aw%2Frd%25@127.0.0.1:{port}/shop"], As("app|shop|{port}|-|false")),
     row(&["-d", "postgresql://app:wrong@127.0.0.1:{port}/shop"], Out("password authentication failed", "28P01")),
-    row(&["-d", "postgresql://app@127.0.0.1:{port}/shop"], Out("no password supplied", "password missing")),
+    row(&["-d", "postgresql://app@127.0.0.1:{port}/shop"], Out("no password supplied", "no password given")),
     row(&["-d", "postgresql://trust_user@{url-dir}:{port}/shop"], As("trust_user|shop|{port}|-|false")),
     row(&["-d", "postgresql:///shop?host={dir}&port={port}&user=trust_user"], As("trust_user|shop|{port}|-|false")),
     row(&["-d", "postgresql://trust_user@localhost:{port}/in%20stock?hostaddr=127.0.0.1"], As("trust_user|in stock|{port}|-|false")),
@@ -292,7 +292,7 @@ static WAYS: &[Row] = &[
     row(&["-d", "postgresql://trust_user@[::1/shop"], Out("looking for matching \"]\"", "'[' without ']'")),
     row(&["-d", "postgresql://trust_user@127.0.0.1:70000/shop"], Out("invalid port number", "1 to 65535")),
     row(&["-d", "postgresql://trust_user@127.0.0.1:{port}/nowhere"], Out("does not exist", "3D000")),
-    row(&["-d", "postgresql://nobody@127.0.0.1:{port}/shop"], Out("no password supplied", "password missing")),
+    row(&["-d", "postgresql://nobody@127.0.0.1:{port}/shop"], Out("no password supplied", "no password given")),
     row(&["-d", "postgresql://trust_user@127.0.0.1:1/shop"], Out("Connection refused", "onnection refused")),
     // Strings
     row(&["-d", "host=127.0.0.1 port={port} user=trust_user dbname=shop"], As("trust_user|shop|{port}|-|false")),
@@ -341,7 +341,7 @@ static WAYS: &[Row] = &[
     files(&["-h", "127.0.0.1", "-p", "{port}", "-U", "app", "-d", "shop"], &[], &[(".pgpass", "127.0.0.1:{port}:shop:app:p@ss\\:w/rd%\n", 0o600)], As("app|shop|{port}|-|false")),
     files(&["-h", "127.0.0.1", "-p", "{port}", "-U", "app", "-d", "shop"], &[], &[(".pgpass", "# ours\nother:*:*:*:no\n*:*:*:app:p@ss\\:w/rd%", 0o600)], In),
     files(&["-h", "127.0.0.1", "-p", "{port}", "-U", "app", "-d", "shop"], &[], &[(".pgpass", "*:*:*:*:p@ss:w/rd%\n", 0o644)], Out("group or world access", "others may read password file")),
-    files(&["-h", "127.0.0.1", "-p", "{port}", "-U", "app", "-d", "shop"], &[], &[(".pgpass", "*:*:other:*:p@ss:w/rd%\n", 0o600)], Out("no password supplied", "password missing")),
+    files(&["-h", "127.0.0.1", "-p", "{port}", "-U", "app", "-d", "shop"], &[], &[(".pgpass", "*:*:other:*:p@ss:w/rd%\n", 0o600)], Out("no password supplied", "no password given")),
     files(&["-h", "127.0.0.1", "-p", "{port}", "-U", "app", "-d", "shop"], &[("PGPASSWORD", "wrong")], &[(".pgpass", "*:*:*:*:p@ss\\:w/rd%\n", 0o600)], Out("password authentication failed", "28P01")),
     files(&["-d", "hostaddr=127.0.0.1 port={port} user=app dbname=shop"], &[], &[(".pgpass", "127.0.0.1:*:*:*:p@ss\\:w/rd%\n", 0o600)], In),
     files(&["-d", "host=db.internal hostaddr=127.0.0.1 port={port} user=app dbname=shop"], &[], &[(".pgpass", "127.0.0.1:*:*:*:no\ndb.internal:*:*:*:p@ss\\:w/rd%\n", 0o600)], In),
@@ -399,6 +399,8 @@ static TLS: &[(&str, &[Row])] = &[
     row(&["-d", "{at} user=tls_only password=tls sslmode=disable"], Out("pg_hba.conf rejects connection", "28000")),
     row(&["-d", "{at} user=clear_only password=clear sslmode=prefer"], As("clear_only|shop|{port}|-|false")),
     row(&["-d", "{at} user=clear_only password=clear sslmode=require"], Out("pg_hba.conf rejects connection", "28000")),
+    // A password that is missing is no reason to go on in clear.
+    row(&["-d", "{at} user=tls_only sslmode=prefer"], Out("no password supplied", "no password given")),
     // Which root
     row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/ca.crt"], As("trust_user|shop|{port}|TLSv1.3|false")),
     row(&["-d", "{at} sslmode=verify-ca sslrootcert={pki}/ca.crt"], In),
@@ -443,6 +445,10 @@ static TLS: &[(&str, &[Row])] = &[
     row(&["-d", "{at} user=app password=wrong sslmode=prefer"], Out("password authentication failed", "28P01")),
     // Revocation
     row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/ca.crt sslcrl={pki}/crl.pem"], In),
+    row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/ca.crt sslcrl={pki}/old.pem"], Out("certificate verify failed", "revocation")),
+    // A root that is none
+    row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/ca-expired.crt"], Out("certificate verify failed", "no root certificate")),
+    row(&["-d", "{at} sslmode=prefer sslrootcert={pki}/ca-expired.crt"], As("trust_user|shop|{port}|-|false")),
     // The system's roots
     since(16, &["-d", "{at} sslrootcert=system"], Out("certificate verify failed", "doesn't pass")),
     since(16, &["-d", "{at} sslmode=require sslrootcert=system"], Out("weak sslmode", "only verify-full is safe")),
@@ -461,7 +467,11 @@ static TLS: &[(&str, &[Row])] = &[
     row(&["-d", "{at} sslmode=require ssl_max_protocol_version=TLSv1.2"], As("trust_user|shop|{port}|TLSv1.2|false")),
     row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/ca.crt"], As("trust_user|shop|{port}|TLSv1.3|false")),
     row(&["-d", "{at} sslmode=verify-ca sslrootcert={pki}/other-ca.crt"], Out("certificate verify failed", "doesn't pass")),
+    row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/ca.crt sslcrl={pki}/crl.pem"], Out("certificate verify failed", "doesn't pass")),
     row(&["-d", "{at} user=app password=p@ss:w/rd% sslmode=require channel_binding=require"], In)]),
+("by-no-ca", &[
+    row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/no-ca.crt"], Out("certificate verify failed", "no root certificate")),
+    row(&["-d", "{at} sslmode=require"], In)]),
 ("self-signed", &[
     row(&["-d", "{at} sslmode=require"], In),
     row(&["-d", "{at} sslmode=verify-full sslrootcert={pki}/self-signed.crt"], As("trust_user|shop|{port}|TLSv1.3|false")),

@@ -12,6 +12,7 @@ mod failures;
 mod forest;
 mod getting_in;
 mod harness;
+mod impostor;
 mod matrix;
 mod pki;
 mod pooler;

@@ -77,6 +77,17 @@ impl Pki {
         fs::write(pki.path("chain.crt"), whole.concat()).expect("a file");
         pki.openssl("pkcs8 -topk8 -in client.key -passout pass:hunter2 -out client-locked.key");
         pki.openssl("rsa -in client.key -outform DER -out client.der");
+        // The same authority, whose time is over; and a certificate that is no authority's.
+        fs::write(pki.path("ca.ext"), "basicConstraints=critical,CA:TRUE").expect("a file");
+        pki.openssl("req -new -key ca.key -subj /CN=ca -out ca-expired.csr");
+        pki.openssl("x509 -req -in ca-expired.csr -signkey ca.key -days -1 -extfile ca.ext -out ca-expired.crt");
+        pki.openssl("req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=no-ca -addext basicConstraints=critical,CA:FALSE -keyout no-ca.key -out no-ca.crt");
+        pki.signed(
+            "by-no-ca",
+            "no-ca",
+            "/CN=localhost",
+            "subjectAltName=DNS:localhost",
+        );
         pki.revocations();
         for entry in fs::read_dir(pki.0.path()).expect("the folder").flatten() {
             fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o600)).expect("a mode");
@@ -136,7 +147,11 @@ impl Pki {
         fs::write(self.path("number"), "01\n").expect("a file");
         let ca = "ca -config ca.conf -cert ca.crt -keyfile ca.key";
         self.openssl(&format!("{ca} -gencrl -out none.pem"));
+        self.openssl(&format!(
+            "{ca} -gencrl -crl_lastupdate 20200101000000Z -crl_nextupdate 20200201000000Z -out old.pem"
+        ));
         self.openssl(&format!("{ca} -revoke revoked.crt"));
+        self.openssl(&format!("{ca} -revoke v1.crt"));
         self.openssl(&format!("{ca} -gencrl -out crl.pem"));
     }
 }

@@ -63,6 +63,7 @@ impl Judged {
     pub fn words(&self) -> String {
         match (duration_ms(&self.value, self.unit.as_deref()), &self.unit) {
             (Some(Millis(0)), Some(_)) if is_timeout(&self.name) => "off".into(),
+            (Some(Millis(0)), Some(unit)) => format!("0 {unit}"),
             (Some(ms), Some(_)) => ms.to_string(),
             (None, Some(unit)) => format!("{} {unit}", self.value),
             (_, None) => self.value.clone(),

@@ -28,13 +28,14 @@ fn own_limits(judge: &mut Judge<'_>) {
     let full = connections::limits(judge.snapshot);
     let lines: Vec<String> = full
         .iter()
-        .filter(|l| l.free == 0 && l.limit > 0)
-        .map(|l| {
+        .filter(|l| l.free == Some(0) && l.limit > 0)
+        .filter_map(|l| Some((l, l.used?)))
+        .map(|(l, used)| {
             format!(
                 "{} {} has used its connection limit: {} of {}",
                 l.kind.word(),
                 l.name,
-                l.used,
+                used,
                 l.limit
             )
         })

@@ -32,6 +32,13 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
     if console.format == Format::Prometheus && !command.is_measured() {
         return Err(Fault::not_measured());
     }
+    if console.list.is_some()
+        && !(command.has_lists() && matches!(console.format, Format::Csv | Format::Markdown))
+    {
+        return Err(Fault::Usage(
+            "--list: with -o csv or -o md, of a report".into(),
+        ));
+    }
     let stdout_is_terminal = std::io::stdout().is_terminal();
     let mut ctx = Context {
         console,

@@ -10,7 +10,7 @@ use crate::cli::args::{ActivityArgs, PgCommand};
 use crate::cli::fault::Fault;
 use crate::cli::rounds::{self, Check, Job, listing_code};
 use crate::model::{ExitCode, Millis, Part, Snapshot};
-use crate::view::Table;
+use crate::view::{Format, Table};
 
 pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, Fault> {
     match command {
@@ -35,6 +35,11 @@ pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, 
             .await
         }
         PgCommand::Transactions { longer_than, from } => {
+            if longer_than.is_some() && (from.check || ctx.console.format == Format::Prometheus) {
+                return Err(Fault::Usage(
+                    "--longer-than is for lists: --check and -o prometheus tell of all transactions".into(),
+                ));
+            }
             let make =
                 |snapshot: &Snapshot| transactions::report(snapshot, longer_than.map(Millis::from));
             rounds::run(

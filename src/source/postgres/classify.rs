@@ -10,7 +10,7 @@ pub(super) fn classify(error: tokio_postgres::Error) -> Failure {
         let detail = chain(&error);
         // The driver's own words, which aren't localised.
         if detail.contains("password missing") {
-            return (ConnectFault::PasswordMissing, detail);
+            return (ConnectFault::PasswordMissing, "no password given".into());
         }
         let login = ["require_auth doesn't allow", "channel binding"];
         let fault = if login.iter().any(|words| detail.contains(words)) {
@@ -29,6 +29,8 @@ pub(super) fn classify(error: tokio_postgres::Error) -> Failure {
         {
             ConnectFault::Login
         }
+        // To UTF8, which the driver asks for, no server converts MULE_INTERNAL.
+        code if *code == SqlState::FEATURE_NOT_SUPPORTED => ConnectFault::Encoding,
         code if *code == SqlState::INVALID_CATALOG_NAME => ConnectFault::NoDatabase,
         code if *code == SqlState::INSUFFICIENT_PRIVILEGE => ConnectFault::Privilege,
         code if *code == SqlState::PROTOCOL_VIOLATION => pooler_fault(db),

@@ -110,7 +110,7 @@ pub(super) async fn attempt_plan(
                 Ok(connected) => {
                     return Ok(Connected {
                         parameters: plan.parameters.clone(),
-                        conninfo: plan.conninfo.clone(),
+                        conninfo: plan.conninfo(&connected.spec),
                         ..connected
                     });
                 }
@@ -200,12 +200,9 @@ async fn open(
         match done {
             Ok(connected) => return Ok(connected),
             // The other way may be let in where this one isn't.
-            Err(
-                failure @ (
-                    ConnectFault::Login | ConnectFault::PasswordMissing | ConnectFault::Tls,
-                    _,
-                ),
-            ) if before.is_none() => {
+            Err(failure @ (ConnectFault::Login | ConnectFault::Pooler | ConnectFault::Tls, _))
+                if before.is_none() =>
+            {
                 before = Some(failure);
             }
             Err(failure) => return Err(both(before, failure)),
@@ -239,7 +236,7 @@ async fn encrypted(
         };
         asked
             .await
-            .map_err(|error| (ConnectFault::Tls, format!("no answer about TLS: {error}")))?;
+            .map_err(|error| (ConnectFault::Other, format!("no answer about TLS: {error}")))?;
         match answer[0] {
             b'S' => {}
             b'N' if spec.options.sslmode <= options::SslMode::Prefer => {
@@ -247,10 +244,10 @@ async fn encrypted(
                 return log_in(spec, stream, NoTls, SslMode::Disable, None).await;
             }
             b'N' => return Err((ConnectFault::Tls, "the server has no TLS".into())),
-            // An error instead, such as that all slots are taken: it is told again, in full, to a plain login.
+            // Whoever sends an error here may be anybody: nothing more is told to it.
             _ => {
                 return Err((
-                    ConnectFault::Tls,
+                    ConnectFault::Other,
                     "the server doesn't answer about TLS".into(),
                 ));
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::unistd::{Uid, User};
 use rand::seq::SliceRandom as _;
-use socket2::{SockRef, TcpKeepalive};
+use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 
@@ -35,11 +35,11 @@ pub(super) async fn unix(path: &str, spec: &ConnSpec) -> Result<UnixStream, Fail
 }
 
 fn abstract_socket(name: &str) -> io::Result<UnixStream> {
-    use std::os::linux::net::SocketAddrExt as _;
-    let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
-    let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
-    stream.set_nonblocking(true)?;
-    UnixStream::from_std(stream)
+    // A zero byte before the name makes it one. Without blocking: a full queue of the server's is an error at once.
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(&SockAddr::unix(format!("\0{name}"))?)?;
+    UnixStream::from_std(socket.into())
 }
 
 pub(super) async fn tcp(

@@ -140,6 +140,9 @@ fn value(cells: &Cells<'_>, name: &str, ty: &Type) -> Result<Value, RowError> {
 fn redacted(column: &str, value: Value) -> Value {
     match (column, &value) {
         ("query", Value::String(text)) => sql::reduce_secret(text).map_or(value, Value::String),
+        ("application_name", Value::String(text)) if sql::has_password(text) => {
+            Value::String("(not shown: it holds a password)".into())
+        }
         ("config", Value::String(text)) => {
             let name = text.split('=').next().unwrap_or_default();
             if WATCHED_SETTINGS.contains(&name) {

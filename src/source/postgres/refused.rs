@@ -32,6 +32,8 @@ pub enum ConnectFault {
     Login,
     /// The server asks for a password, and there is none.
     PasswordMissing,
+    /// 0A000: the database's encoding can't be converted.
+    Encoding,
     /// 3D000
     NoDatabase,
     /// 42501: no CONNECT privilege.
@@ -147,7 +149,9 @@ impl ConnectError {
             ConnectFault::NotReady => "the server isn't ready",
             ConnectFault::Tls => "no TLS",
             ConnectFault::OtherKind => "not the kind of server that is asked for",
-            ConnectFault::Login | ConnectFault::PasswordMissing => "login refused",
+            ConnectFault::Login => "login refused",
+            ConnectFault::PasswordMissing => "the server asks for a password",
+            ConnectFault::Encoding => "this database can't be read from",
             ConnectFault::NoDatabase => "no such database",
             ConnectFault::Privilege => "this login may not connect here",
             ConnectFault::Pooler => "the pooler refused",
@@ -188,6 +192,7 @@ impl ConnectError {
             ConnectFault::NotReady => "it is starting, stopping or recovering: try again, and read the server's log".into(),
             ConnectFault::PasswordMissing => "give it in ~/.pgpass (mode 0600) or PGPASSWORD; at a terminal it is asked for, unless -w".into(),
             ConnectFault::Login => "check -U/--username, PGPASSWORD or ~/.pgpass, sslmode, and the server's pg_hba.conf".into(),
+            ConnectFault::Encoding => "another database of the same server (-d postgres): it shows the same".into(),
             ConnectFault::NoDatabase => "give a database with -d/--dbname; 'postgres' usually exists".into(),
             ConnectFault::Privilege => "GRANT CONNECT ON DATABASE … TO this role, or another login (-U)".into(),
             ConnectFault::Pooler => "connect to the server itself, past the pooler (-h, -p)".into(),

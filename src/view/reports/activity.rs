@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Table;
-use super::cells::{NONE, age, or_none, short_state, statement};
+use super::cells::{NONE, age, or_none, sentence, short_state, statement};
 use crate::analysis::Head;
 use crate::analysis::activity::{Activity, SessionRow};
 use crate::model::count;
@@ -13,9 +13,9 @@ use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Activity {
     fn table(&self, head: &Head, style: Style) -> String {
-        let summary = self.summary(head);
+        let summary = sentence(&self.summary(head), style);
         if self.sessions.is_empty() {
-            return format!("{summary}\n");
+            return summary;
         }
         let columns = [
             Column::number("pid"),
@@ -30,7 +30,7 @@ impl Table for Activity {
             Column::text("query").flex_from(36, 20),
         ];
         let rows = self.sessions.iter().map(row).collect();
-        format!("{summary}\n{}", table(&columns, rows, style.width))
+        format!("{summary}{}", table(&columns, rows, style.width))
     }
 
     fn sentences(&self, head: &Head) -> Vec<String> {

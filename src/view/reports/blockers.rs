@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Table;
-use super::cells::{statement, wrap};
+use super::cells::{sentence, statement, wrap};
 use crate::analysis::Head;
 use crate::analysis::blocking::{Action, Blockers, Root, RootKind, Tree, TreeLine, TreeWaiter};
 use crate::model::{BackendType, Millis, Pid, count};
@@ -14,7 +14,7 @@ use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Blockers {
     fn table(&self, head: &Head, style: Style) -> String {
-        let mut out = format!("{}\n", self.summary(head));
+        let mut out = sentence(&self.summary(head), style);
         for (number, (root, tree)) in self.roots.iter().zip(&self.trees).enumerate() {
             out.push('\n');
             describe(&mut out, number + 1, root, tree, style);
@@ -62,17 +62,17 @@ impl Table for Blockers {
             col("remedy.action", "do"),
             more("remedy.pid"),
             more("remedy.backend_start"),
-            more("remedy.lost"),
+            col("remedy.lost", "lost by it"),
             col("remedy.why", "why"),
             col("remedy.command", "command"),
-            more("remedy.or_command"),
+            col("remedy.or_command", "or"),
         ];
         const EDGES: [Col; 10] = [
             col("waiter", "waits"),
             col("blocker", "for"),
             col("gid", "gid"),
-            more("soft"),
-            more("source"),
+            col("soft", "queued behind"),
+            col("source", "told by"),
             col("lock.locktype", "lock"),
             col("lock.mode", "mode"),
             col("lock.relation", "relation"),

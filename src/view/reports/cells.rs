@@ -54,8 +54,13 @@ pub(in crate::view) fn names(titles: [&str; 2], all: &[(&str, &str)], style: Sty
     table(&columns, rows, style.width)
 }
 
+/// A sentence that keeps to the screen.
+pub(super) fn sentence(text: &str, style: Style) -> String {
+    wrap(text, style.width.unwrap_or(usize::MAX), 0)
+}
+
 /// Text in lines of at most `width` columns, each indented.
-pub(super) fn wrap(text: &str, width: usize, indent: usize) -> String {
+pub(in crate::view) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Table;
-use super::cells::{age, or_none, wrap};
+use super::cells::{NONE, age, or_none, wrap};
 use crate::analysis::Head;
 use crate::analysis::connections::{Capacity, Connections, Group, Limit, UsedIs};
 use crate::view::console::Style;
@@ -108,25 +108,25 @@ impl Table for Connections {
             "Client sessions by login, database, application and state.",
             by_state(&self.groups),
         ));
-        let limits = |value: fn(&Limit) -> f64| {
+        let limits = |value: fn(&Limit) -> Option<f64>| {
             let one = |limit: &Limit| {
                 let labels = vec![
                     ("kind", limit.kind.word().to_owned()),
                     ("name", limit.name.clone()),
                 ];
-                (labels, value(limit))
+                Some((labels, value(limit)?))
             };
-            self.limits.iter().map(one).collect()
+            self.limits.iter().filter_map(one).collect()
         };
         metrics.push(gauges(
             "stanch_connection_limit",
             "CONNECTION LIMIT of a role or database.",
-            limits(|limit| f64::from(limit.limit)),
+            limits(|limit| Some(f64::from(limit.limit))),
         ));
         metrics.push(gauges(
             "stanch_connection_limit_used",
             "Sessions that count against it.",
-            limits(|limit| number(limit.used)),
+            limits(|limit| limit.used.map(number)),
         ));
         metrics
     }
@@ -265,7 +265,7 @@ fn limit(l: &Limit) -> Vec<String> {
     vec![
         format!("{} {}", l.kind.word(), l.name),
         l.limit.to_string(),
-        l.used.to_string(),
-        l.free.to_string(),
+        l.used.map_or_else(|| NONE.into(), |used| used.to_string()),
+        l.free.map_or_else(|| NONE.into(), |free| free.to_string()),
     ]
 }

@@ -1,7 +1,7 @@
 //! `pg horizon` as a table, and how the oldest are let go.
 
 use super::Table;
-use super::cells::{NONE, age, or_none};
+use super::cells::{NONE, age, or_none, sentence, wrap};
 use crate::analysis::Head;
 use crate::analysis::horizon::{Held, HolderKind, Horizon};
 use crate::model::count;
@@ -16,7 +16,7 @@ const MOST_RELEASED: usize = 5;
 
 impl Table for Horizon {
     fn table(&self, head: &Head, style: Style) -> String {
-        let mut out = format!("{}\n", self.summary(head));
+        let mut out = sentence(&self.summary(head), style);
         if self.horizon.is_empty() {
             return out;
         }
@@ -36,11 +36,8 @@ impl Table for Horizon {
         }
         out.push_str("\nto let go:\n");
         for held in self.horizon.iter().take(MOST_RELEASED) {
-            out.push_str(&format!(
-                "  {}: {}\n",
-                clean(&who(held)),
-                clean(&held.release)
-            ));
+            let line = format!("{}: {}", clean(&who(held)), clean(&held.release));
+            out.push_str(&wrap(&line, style.width.unwrap_or(usize::MAX), 2));
         }
         out
     }

@@ -1,7 +1,7 @@
 //! `pg locks` as a table.
 
 use super::Table;
-use super::cells::{NONE, age, pids};
+use super::cells::{NONE, age, pids, sentence};
 use crate::analysis::Head;
 use crate::analysis::locks::{LockRow, Locks};
 use crate::model::count;
@@ -11,9 +11,9 @@ use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Locks {
     fn table(&self, head: &Head, style: Style) -> String {
-        let summary = self.summary(head);
+        let summary = sentence(&self.summary(head), style);
         if self.locks.is_empty() {
-            return format!("{summary}\n");
+            return summary;
         }
         let columns = [
             Column::text("object").shrink(16),
@@ -24,7 +24,7 @@ impl Table for Locks {
             Column::text("pids").flex(12),
         ];
         let rows = self.locks.iter().map(row).collect();
-        format!("{summary}\n{}", table(&columns, rows, style.width))
+        format!("{summary}{}", table(&columns, rows, style.width))
     }
 
     fn sentences(&self, head: &Head) -> Vec<String> {

@@ -19,7 +19,7 @@ use super::console::Style;
 use super::prometheus::Metric;
 use super::sheet::Sheet;
 
-pub(super) use cells::names;
+pub(super) use cells::{names, wrap};
 
 /// A report as text for people, below its header.
 pub trait Table {

@@ -1,7 +1,7 @@
 //! `pg transactions` as two tables: sessions, prepared transactions.
 
 use super::Table;
-use super::cells::{NONE, age, or_none, short_state, statement};
+use super::cells::{NONE, age, or_none, sentence, short_state, statement};
 use crate::analysis::Head;
 use crate::analysis::transactions::{Prepared, Transaction, Transactions};
 use crate::model::{Millis, SessionState, count};
@@ -12,7 +12,7 @@ use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table for Transactions {
     fn table(&self, head: &Head, style: Style) -> String {
-        let mut out = format!("{}\n", self.summary(head));
+        let mut out = sentence(&self.summary(head), style);
         if !self.transactions.is_empty() {
             let columns = [
                 Column::number("pid"),

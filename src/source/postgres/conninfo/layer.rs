@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ConnInputError;
 use super::keywords::{self, Keyword, Use};
-use crate::model::{Origin, Secret};
+use crate::model::{Origin, Parameter, Secret};
 
 /// A value and where it was given. An empty one was given too: it means the default, and hides what lies below.
 #[derive(Clone, Debug)]
@@ -56,6 +56,14 @@ impl Layer {
         self.0.contains_key(name)
     }
 
+    pub fn take(&mut self, name: &str) -> Option<Given> {
+        self.0.remove(name)
+    }
+
+    pub fn put(&mut self, name: &'static str, given: Given) {
+        self.0.insert(name, given);
+    }
+
     pub fn remove(&mut self, name: &str) {
         self.0.remove(name);
     }
@@ -84,7 +92,7 @@ impl Layer {
         keywords::KEYWORDS.iter().filter_map(|keyword| {
             let given = self.0.get(keyword.name)?;
             let value = match keyword.use_ {
-                Use::Secret => "(not shown)".to_owned(),
+                Use::Secret => Parameter::SECRET.to_owned(),
                 Use::Connects | Use::Taken => given.text().to_owned(),
             };
             (!given.text().is_empty()).then(|| (keyword.name, value, given.origin.clone()))

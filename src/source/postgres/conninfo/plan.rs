@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::keyvalue::quoted;
 use super::options::{Options, SessionAttrs};
 use crate::model::{Parameter, Secret};
 
@@ -70,8 +71,6 @@ pub struct Plan {
     pub connect_timeout: Option<Duration>,
     /// What was given and what stands by default.
     pub parameters: Vec<Parameter>,
-    /// `-d` for the next command, where host, port, user and database aren't the whole way.
-    pub conninfo: Option<String>,
     /// Words to say before connecting.
     pub warnings: Vec<String>,
 }
@@ -85,7 +84,6 @@ impl From<ConnSpec> for Plan {
             balanced: false,
             connect_timeout: None,
             parameters: Vec::new(),
-            conninfo: None,
             warnings: Vec::new(),
         }
     }
@@ -97,6 +95,59 @@ impl Plan {
         for place in &mut self.places {
             place.password.get_or_insert_with(|| password.clone());
         }
+    }
+
+    /// `-d` for the next command, where host, port, user and database aren't the whole way to this place: a service, TLS
+    /// files, an address beside the name. It leads to this one place, also where several were given. What plain variables
+    /// of the environment gave, they give again; `DATABASE_URL` isn't looked at once an option names a place.
+    pub fn conninfo(&self, spec: &ConnSpec) -> Option<String> {
+        const PLACE: [&str; 5] = ["host", "hostaddr", "port", "user", "dbname"];
+        // Of one place of several there is nothing left to choose.
+        const CHOICE: [&str; 2] = ["load_balance_hosts", "target_session_attrs"];
+        let several = self.places.len() > 1;
+        let own: Vec<&Parameter> = self
+            .parameters
+            .iter()
+            .filter(|p| p.origin.is_of_options() && !p.is_secret())
+            .filter(|p| !(several && CHOICE.contains(&p.name.as_str())))
+            .collect();
+        if spec.name.is_some() && !several {
+            return None;
+        }
+        let service = own.iter().find(|p| p.name == "service");
+        let odd_name = spec.database.contains('=') || spec.database.contains("://");
+        let plain = own.iter().all(|p| PLACE.contains(&p.name.as_str()));
+        if plain && spec.hostaddr.is_none() && !odd_name {
+            return None;
+        }
+        let mut words = Vec::new();
+        let mut word = |name: &str, value: &str| words.push(format!("{name}={}", quoted(value)));
+        if let Some(service) = service {
+            word("service", &service.value);
+        }
+        if service.is_none() || several {
+            if !spec.unnamed {
+                word("host", &spec.host);
+            }
+            if let Some(address) = &spec.hostaddr {
+                word("hostaddr", address);
+            }
+            word("port", &spec.port.to_string());
+        }
+        if service.is_none() {
+            word("user", &spec.user);
+            word("dbname", &spec.database);
+        }
+        for parameter in &own {
+            let name = parameter.name.as_str();
+            let placed = PLACE.contains(&name) && (service.is_none() || several);
+            let of_place = placed && name != "user" && name != "dbname" || name == "service";
+            let told = service.is_none() && (name == "user" || name == "dbname");
+            if !of_place && !told {
+                word(name, &parameter.value);
+            }
+        }
+        Some(words.join(" "))
     }
 
     /// The place that is tried first: what a person calls this server.

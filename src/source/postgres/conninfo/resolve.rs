@@ -34,10 +34,8 @@ pub fn resolve(input: &ConnInput, env: &Environment) -> Result<Plan, ConnInputEr
     }
     let placed = placed || named(&environment);
     layer.under(environment);
-    if !placed {
-        let mine = database_url(env, &layer)?;
-        layer.under(mine);
-    }
+    let mine = database_url(env, &layer, placed)?;
+    layer.under(mine);
     plan(input, layer, env)
 }
 
@@ -84,20 +82,33 @@ fn environment(env: &Environment) -> Layer {
 }
 
 /// `DATABASE_URL`, where nothing else says which server is meant: its login and password have no business elsewhere.
-/// Many applications keep URLs of other kinds there, and parameters of their drivers.
-fn database_url(env: &Environment, above: &Layer) -> Result<Layer, ConnInputError> {
+/// Where the very same place and login are named, its password is still theirs. Many applications keep URLs of other
+/// kinds there, and parameters of their drivers.
+fn database_url(env: &Environment, above: &Layer, placed: bool) -> Result<Layer, ConnInputError> {
     let Some(url) = env.get("DATABASE_URL").and_then(|url| postgres_url(url)) else {
         return Ok(Layer::default());
     };
-    let known = |pair: &&str| {
-        let key = pair.split('=').next().unwrap_or_default();
-        KEYWORDS.iter().any(|keyword| keyword.name == key) || key == "ssl"
-    };
     let (place, query) = url.split_once('?').unwrap_or((&url, ""));
-    let query: Vec<&str> = query.split('&').filter(known).collect();
+    let query: Vec<String> = query.split('&').filter_map(known_pair).collect();
     let url = format!("{place}?{}", query.join("&"));
-    let mut layer = url::parse(&url, &Origin::environment("DATABASE_URL"))
-        .map_err(|error| ConnInputError::DatabaseUrl(error.to_string()))?;
+    let mut layer = match url::parse(&url, &Origin::environment("DATABASE_URL")) {
+        Ok(layer) => layer,
+        Err(_) if placed => return Ok(Layer::default()),
+        Err(error) => return Err(ConnInputError::DatabaseUrl(error.to_string())),
+    };
+    let port = PORT.to_string();
+    let same = |name: &str, default: Option<&str>| {
+        let above = above.text(name).or(default);
+        above.is_some() && above == layer.text(name).or(default)
+    };
+    if placed {
+        let its_own = same("host", None) && same("port", Some(&port)) && same("user", None);
+        let mut only = Layer::default();
+        if let (true, Some(password)) = (its_own, layer.take("password")) {
+            only.put("password", password);
+        }
+        return Ok(only);
+    }
     // Its password is for its own login at its own port.
     let differs = |name: &str| {
         let above = above.text(name);
@@ -107,6 +118,21 @@ fn database_url(env: &Environment, above: &Layer) -> Result<Layer, ConnInputErro
         layer.remove("password");
     }
     Ok(layer)
+}
+
+/// A parameter that libpq knows, in its words; what is only for a driver is left out.
+fn known_pair(pair: &str) -> Option<String> {
+    match pair.split_once('=')? {
+        ("ssl", "true") => Some("sslmode=require".into()),
+        // Of the drivers of Node.js: encrypted, and nothing checked.
+        ("sslmode", "no-verify") => Some("sslmode=require".into()),
+        // Never sent.
+        ("options", _) => None,
+        (key, _) => KEYWORDS
+            .iter()
+            .any(|keyword| keyword.name == key)
+            .then(|| pair.to_owned()),
+    }
 }
 
 /// `postgresql+driver://…` is how some applications spell it.
@@ -132,7 +158,7 @@ fn plan(input: &ConnInput, layer: Layer, env: &Environment) -> Result<Plan, Conn
     };
     let user = text_or("user", account, origin);
     let database = text_or("dbname", user.clone(), Origin::Default);
-    let options = Options::of(&layer, env)?;
+    let options = Options::of(&layer, env).map_err(|error| of_its_origin(error, &layer))?;
     text_or(
         "sslmode",
         options.sslmode.as_str().to_owned(),
@@ -175,7 +201,7 @@ fn plan(input: &ConnInput, layer: Layer, env: &Environment) -> Result<Plan, Conn
         let file = file.path().display().to_string();
         shown.push(parameter(
             "password",
-            "(not shown)",
+            Parameter::SECRET,
             Origin::Passfile { file },
         ));
     }
@@ -196,11 +222,24 @@ fn plan(input: &ConnInput, layer: Layer, env: &Environment) -> Result<Plan, Conn
             .and_then(|seconds| u64::try_from(seconds).ok())
             .filter(|seconds| *seconds > 0)
             .map(Duration::from_secs),
-        conninfo: conninfo(&layer, &user, &database),
         warnings: warning.into_iter().collect(),
         places,
         parameters,
     })
+}
+
+/// A fault in `DATABASE_URL` names it: the person hasn't written it on this command line.
+fn of_its_origin(error: ConnInputError, layer: &Layer) -> ConnInputError {
+    match &error {
+        ConnInputError::BadValue { name, .. }
+            if layer
+                .get(name)
+                .is_some_and(|given| given.origin == Origin::environment("DATABASE_URL")) =>
+        {
+            ConnInputError::DatabaseUrl(error.to_string())
+        }
+        _ => error,
+    }
 }
 
 fn parameter(name: &str, value: &str, origin: Origin) -> Parameter {
@@ -284,37 +323,6 @@ fn default_host(port: u16) -> String {
         .find(|dir| Path::new(dir).join(format!(".s.PGSQL.{port}")).exists())
         .unwrap_or("localhost")
         .to_owned()
-}
-
-/// What `-d` of the next command has to say, where it isn't only a place, a login and a database: a service, TLS files
-/// and the like that were given on this command line. What the environment gave, it gives again.
-fn conninfo(layer: &Layer, user: &str, database: &str) -> Option<String> {
-    const PLAIN: [&str; 4] = ["host", "port", "user", "dbname"];
-    let own: Vec<_> = layer
-        .shown()
-        .filter(|(name, value, origin)| {
-            origin.is_of_options() && !value.starts_with("(not shown)") && *name != "passfile"
-        })
-        .collect();
-    let several = own
-        .iter()
-        .any(|(name, value, _)| *name == "host" && value.contains(','));
-    if !several && own.iter().all(|(name, ..)| PLAIN.contains(name)) {
-        return None;
-    }
-    let serviced = own.iter().any(|(name, ..)| *name == "service");
-    let mut words: Vec<String> = own
-        .iter()
-        .map(|(name, value, _)| format!("{name}={}", keyvalue::quoted(value)))
-        .collect();
-    if !serviced {
-        for (name, value) in [("user", user), ("dbname", database)] {
-            if !own.iter().any(|(given, ..)| *given == name) {
-                words.push(format!("{name}={}", keyvalue::quoted(value)));
-            }
-        }
-    }
-    Some(words.join(" "))
 }
 
 /// The text holds a password: on a command line others can read it.

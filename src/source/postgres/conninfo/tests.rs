@@ -152,10 +152,16 @@ fn what_applications_keep_in_database_url_is_no_fault() {
     };
     assert_eq!(user("mysql://u@h/d"), Ok("me".into()));
     assert_eq!(user("postgresql+asyncpg://u@h/d"), Ok("u".into()));
-    assert_eq!(
-        user("postgresql://u@h/d?schema=public&pool=5"),
-        Ok("u".into())
-    );
+    for query in [
+        "schema=public&pool=5",
+        "ssl=false",
+        "sslmode=no-verify",
+        "options=-csearch_path=app",
+    ] {
+        assert_eq!(user(&format!("postgresql://u@h/d?{query}")), Ok("u".into()));
+    }
+    let wrong = user("postgresql://u@h/d?sslmode=maybe").expect_err("no mode");
+    assert!(wrong.to_string().starts_with("DATABASE_URL: "), "{wrong}");
     let broken = [("DATABASE_URL", "postgresql://u@h:x/d")];
     assert!(
         of("postgresql://u@h/d", &broken).is_ok(),
@@ -164,25 +170,83 @@ fn what_applications_keep_in_database_url_is_no_fault() {
 }
 
 #[test]
-fn the_next_command_goes_the_same_way() {
-    let next = |text: &str| {
-        of(text, &[("PGSSLMODE", "require")])
-            .expect("a plan")
-            .conninfo
+fn the_next_command_goes_the_same_way_to_the_same_place() {
+    let next = |text: &str, env: &[(&str, &str)], place: usize| {
+        let plan = of(text, env).expect("a plan");
+        plan.conninfo(&plan.places[place])
     };
-    assert_eq!(
-        next("postgresql://u:secret@h/d"),
-        None,
-        "host and login are enough"
-    );
-    assert_eq!(
-        next("postgresql://u:secret@h/d?sslmode=verify-full&sslrootcert=/a b.crt").as_deref(),
-        Some("host=h dbname=d user=u sslmode=verify-full sslrootcert='/a b.crt'")
-    );
-    assert_eq!(
-        next("host=a,b port=1,2 dbname=d").as_deref(),
-        Some("host=a,b port=1,2 dbname=d user=postgres")
-    );
+    let tls = [("PGSSLMODE", "require")];
+    let of_url = "postgresql://u:secret@h/d";
+    assert_eq!(next(of_url, &tls, 0), None, "place and login are enough");
+    for (text, env, place, want) in [
+        (
+            "postgresql://u:secret@h/d?sslmode=verify-full&sslrootcert=/a b.crt",
+            &tls[..],
+            0,
+            "host=h port=5432 user=u dbname=d sslmode=verify-full sslrootcert='/a b.crt'",
+        ),
+        // Of several hosts the one that answered; nothing is left to choose.
+        (
+            "host=a,b port=1,2 user=u dbname=d load_balance_hosts=random sslmode=require",
+            &[],
+            1,
+            "host=b port=2 user=u dbname=d sslmode=require",
+        ),
+        (
+            "user=u dbname=d",
+            &[
+                ("PGHOST", "a,b"),
+                ("PGHOSTADDR", "::1,::2"),
+                ("PGPORT", "1,2"),
+            ],
+            1,
+            "host=b hostaddr=::2 port=2 user=u dbname=d",
+        ),
+        // The environment's place is written out beside what the options gave.
+        (
+            "user=u dbname=d passfile=/p sslmode=prefer",
+            &[("PGHOST", "there"), ("PGPORT", "7")],
+            0,
+            "host=there port=7 user=u dbname=d passfile=/p sslmode=prefer",
+        ),
+        // `DATABASE_URL` isn't looked at again once a place is named.
+        (
+            "",
+            &[(
+                "DATABASE_URL",
+                "postgresql://u:secret@h/d?sslmode=verify-full",
+            )],
+            0,
+            "host=h port=5432 user=u dbname=d sslmode=verify-full",
+        ),
+        (
+            "postgresql://u@h/a%3Db",
+            &[],
+            0,
+            "host=h port=5432 user=u dbname=a=b",
+        ),
+    ] {
+        let shown = next(text, env, place);
+        assert_eq!(shown.as_deref(), Some(want), "{text}");
+        // It leads to that one place, with the same options.
+        let again = of(want, env).expect(want);
+        let first = &of(text, env).expect(text).places[place];
+        assert_eq!(again.places.len(), 1, "{want}");
+        let same = |spec: &ConnSpec| {
+            (
+                spec.host.clone(),
+                spec.hostaddr.clone(),
+                spec.port,
+                spec.user.clone(),
+                spec.database.clone(),
+                spec.options.clone(),
+            )
+        };
+        assert_eq!(same(again.first()), same(first), "{want}");
+    }
+    let url = [("DATABASE_URL", "postgresql://u:secret@h/d")];
+    let again = of("host=h port=5432 user=u dbname=d", &url).expect("a plan");
+    assert!(again.first().password.is_some(), "its own place and login");
 }
 
 #[test]

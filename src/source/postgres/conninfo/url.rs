@@ -6,9 +6,13 @@ use super::ConnInputError;
 use super::layer::Layer;
 use crate::model::Origin;
 
-/// The scheme makes it a URL; anything else with `://` in it is a URL of something else.
+/// It begins with a scheme, of PostgreSQL or of something else. A string may have `://` in a value.
 pub fn is_url(text: &str) -> bool {
-    text.contains("://")
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    })
 }
 
 fn bad(what: &str) -> ConnInputError {

@@ -12,6 +12,7 @@ use rustls::{
     SignatureScheme,
 };
 use x509_cert::der::{Decode as _, Encode as _};
+use x509_cert::ext::pkix::{BasicConstraints, KeyUsage};
 use x509_cert::spki::AlgorithmIdentifierOwned;
 use x509_cert::{Certificate, Version};
 
@@ -38,15 +39,20 @@ impl Verifier {
             Verified::No => None,
             Verified::Authority | Verified::Host => {
                 let mut store = RootCertStore::empty();
-                let (added, _) = store.add_parsable_certificates(ends);
+                let now = UnixTime::now();
+                let fit = ends.into_iter().filter(|root| is_fit_root(root, now));
+                let (added, _) = store.add_parsable_certificates(fit);
                 if added == 0 {
-                    return Err(TlsError::new("no root certificate to check by"));
+                    return Err(TlsError::new(
+                        "no root certificate to check by: each has expired, isn't an authority's, or isn't its own issuer",
+                    ));
                 }
                 let verifier = WebPkiServerVerifier::builder_with_provider(
                     Arc::new(store),
                     Arc::clone(provider),
                 )
                 .with_crls(check.crls.clone())
+                .enforce_revocation_expiration()
                 .build()
                 .map_err(|error| TlsError::new(error.to_string()))?;
                 Some(verifier)
@@ -87,14 +93,20 @@ impl Verifier {
             )) => Ok(()),
             Err(_) if parsed.tbs_certificate.version == Version::V1 => {
                 in_time(parsed, now)?;
-                self.signed_by_a_root(parsed)
+                // The revocation lists are for the TLS library, which doesn't read such a certificate.
+                if !self.check.crls.is_empty() {
+                    return Err(Error::InvalidCertificate(
+                        CertificateError::UnknownRevocationStatus,
+                    ));
+                }
+                self.signed_by_a_root(parsed, now)
             }
             Err(error) => Err(error),
         }
     }
 
     /// A certificate of version 1 has no extensions: it can only be signed by a root itself.
-    fn signed_by_a_root(&self, leaf: &Certificate) -> Result<(), Error> {
+    fn signed_by_a_root(&self, leaf: &Certificate, now: UnixTime) -> Result<(), Error> {
         let unknown = || Error::InvalidCertificate(CertificateError::UnknownIssuer);
         let message = leaf.tbs_certificate.to_der().map_err(|_| unknown())?;
         let signature = leaf.signature.raw_bytes();
@@ -103,6 +115,7 @@ impl Verifier {
             .check
             .roots
             .iter()
+            .filter(|root| signs_itself(root) && is_fit_root(root, now))
             .filter_map(|root| Certificate::from_der(root).ok())
             .filter(|root| root.tbs_certificate.subject == leaf.tbs_certificate.issuer)
             .any(|root| {
@@ -216,6 +229,24 @@ impl ServerCertVerifier for Verifier {
 fn signs_itself(certificate: &CertificateDer<'_>) -> bool {
     parse(certificate)
         .is_ok_and(|parsed| parsed.tbs_certificate.subject == parsed.tbs_certificate.issuer)
+}
+
+/// In its time, and an authority's by the rules of OpenSSL: the TLS library asks neither of an end that it trusts.
+fn is_fit_root(root: &CertificateDer<'_>, now: UnixTime) -> bool {
+    let Ok(parsed) = parse(root) else {
+        return false;
+    };
+    let tbs = &parsed.tbs_certificate;
+    let usage = tbs.get::<KeyUsage>().ok().flatten().map(|(_, usage)| usage);
+    if usage.as_ref().is_some_and(|usage| !usage.key_cert_sign()) {
+        return false;
+    }
+    let authority = match tbs.get::<BasicConstraints>() {
+        Ok(Some((_, constraints))) => constraints.ca,
+        Ok(None) => tbs.version == Version::V1 || usage.is_some(),
+        Err(_) => false,
+    };
+    authority && in_time(&parsed, now).is_ok()
 }
 
 fn parse(certificate: &CertificateDer<'_>) -> Result<Certificate, Error> {
