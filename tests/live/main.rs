@@ -14,6 +14,7 @@ mod getting_in;
 mod harness;
 mod impostor;
 mod matrix;
+mod monitoring;
 mod pki;
 mod pooler;
 mod readme;

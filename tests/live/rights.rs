@@ -272,3 +272,32 @@ fn only_failed(spec: &ConnSpec, section: &str, code: &str) {
         );
     }
 }
+
+/// Unknown isn't 0: not the use of a limit, not the number of hidden sessions.
+#[tokio::test]
+async fn what_was_not_read_is_not_zero() {
+    let server = harness::server(&[]).await;
+    let oncall = oncall(&server, "postgres").await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE lim LOGIN CONNECTION LIMIT 2").await;
+    let _lim = client(&server.spec("lim", "postgres"), "lim").await;
+    let limit = |spec: &ConnSpec| {
+        stanch_as(spec, &["pg", "connections", "--json"]).json()["limits"][0].clone()
+    };
+    assert_eq!(limit(&oncall)["used"], 1);
+    sql(
+        &boss,
+        "REVOKE EXECUTE ON FUNCTION pg_stat_get_activity(int) FROM public",
+    )
+    .await;
+    assert_eq!(limit(&oncall)["used"], Value::Null);
+    assert_eq!(limit(&oncall)["free"], Value::Null);
+    let text = stanch_as(&oncall, &["pg", "connections", "-o", "prometheus"]).stdout;
+    assert!(text.contains("stanch_connection_limit{"), "{text}");
+    assert!(!text.contains("stanch_connection_limit_used"), "{text}");
+    let doctor = stanch_as(&oncall, &["doctor"]).stdout;
+    assert!(
+        doctor.contains("an unknown number of the other sessions"),
+        "{doctor}"
+    );
+}

@@ -158,3 +158,24 @@ async fn a_cut_text_says_so() {
         "{table}"
     );
 }
+
+/// A connection string where a name should be: neither shown nor saved nor exported.
+#[tokio::test]
+async fn an_application_name_with_a_password() {
+    let (server, _all) = with_queries(&[("'postgres://u:hunter2@h/d'", "SELECT 1")]).await;
+    let spec = server.spec("postgres", "postgres");
+    let folder = folder();
+    let file = folder.path().join("saved.json").display().to_string();
+    for what in [
+        &["pg", "activity"][..],
+        &["pg", "activity", "--json", "--save", &file],
+        &["pg", "connections"],
+        &["pg", "connections", "-o", "prometheus"],
+        &["query", "run", "activity"],
+    ] {
+        let out = stanch_as(&spec, what).expect_code(0).stdout;
+        assert!(!out.contains("hunter2"), "{what:?}: {out}");
+    }
+    let saved = std::fs::read_to_string(&file).expect("the file");
+    assert!(!saved.contains("hunter2") && saved.contains("it holds a password"));
+}
