@@ -16,18 +16,24 @@
 //! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL | model, bundle, sql |
 //! | [`analysis`] | pure: snapshot → report | model, sql |
 //! | [`view`] | report → bytes | model, analysis |
+//! | [`journal`] | what was done, one line an event, on disk before and after each effect | model |
+//! | [`action`] | the only module that changes a server: the guard, and the signal that is checked once more | model, sql, journal, source |
+//! | [`operate`] | carries decisions out: choose, ask, act batch by batch, measure again | model, source, bundle, analysis, action, journal, config |
 //! | [`drill`] | throwaway servers with a real incident on them | model, source |
 //! | [`cli`] | arguments, environment, local clock; one file a subcommand | everything |
 //!
-//! `tests/it/layering.rs` holds the code to this table. Nothing in here changes a server, except the drills, and those
-//! only touch servers that they have started themselves.
+//! `tests/it/layering.rs` holds the code to this table. Nothing in here changes a server but [`action`], with an
+//! `Approved` that only its guard can make; the drills touch only servers that they have started themselves.
 
+pub mod action;
 pub mod analysis;
 pub mod bundle;
 pub mod cli;
 pub mod config;
 pub mod drill;
+pub mod journal;
 pub mod model;
+pub mod operate;
 pub mod source;
 pub mod sql;
 pub mod view;

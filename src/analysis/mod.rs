@@ -1,5 +1,6 @@
 //! PURE: Snapshot → reports. No clock of its own, no I/O: the same snapshot gives the same report for ever.
 
+pub mod actions;
 pub mod activity;
 pub mod blocking;
 pub mod catalog;
@@ -42,7 +43,7 @@ pub struct Report<D> {
 }
 
 impl<D> Report<D> {
-    fn new(name: &str, snapshot: &Snapshot, parts: &[Part], data: D) -> Self {
+    pub fn new(name: &str, snapshot: &Snapshot, parts: &[Part], data: D) -> Self {
         let head = Head {
             schema: format!("stanch.{name}/1"),
             taken_at: snapshot.taken_at,

@@ -10,6 +10,7 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand,
 use super::complete;
 use crate::drill::Incident;
 use crate::model::{ExitCode, SessionState};
+use crate::operate::Until;
 use crate::source::postgres::catalog;
 use crate::view::Format;
 
@@ -215,6 +216,80 @@ pub enum PgCommand {
     Settings(SnapshotArgs),
     /// Everything that holds the xmin horizon, oldest first
     Horizon(SnapshotArgs),
+    /// End statements: guarded, asked about, and kept in a journal
+    Cancel {
+        /// Terminate what is still there after so long
+        #[arg(long, value_name = "TIME", value_parser = limit)]
+        grace: Option<Duration>,
+        #[command(flatten)]
+        act: ActArgs,
+    },
+    /// End sessions: guarded, asked about, and kept in a journal
+    Terminate(ActArgs),
+    /// Roll back a prepared transaction, in its own database
+    RollbackPrepared(RollbackArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ActArgs {
+    /// Sessions by pid, as stanch pg activity shows them now
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pids: Vec<i32>,
+    /// Sessions that are idle in transaction (needs --longer-than)
+    #[arg(long)]
+    pub idle_in_transaction: bool,
+    /// The roots of the blocking forest
+    #[arg(long)]
+    pub roots: bool,
+    /// Of these, only those in their state for so long
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub longer_than: Option<Duration>,
+    /// Of these, only sessions of this user
+    #[arg(long, value_name = "NAME")]
+    pub user: Vec<String>,
+    /// Of these, only sessions of this application_name
+    #[arg(long, value_name = "NAME")]
+    pub app: Vec<String>,
+    /// More sessions than this are refused as a whole
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub max: usize,
+    /// So many at a time
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
+    pub batch: usize,
+    /// Between two batches
+    #[arg(long, value_name = "TIME", value_parser = wait, default_value = "2s")]
+    pub pause: Duration,
+    /// Stop after a batch once this holds, such as 'used_pct < 70'
+    #[arg(long, value_name = "CONDITION", value_parser = Until::parse)]
+    pub until: Option<Until>,
+    /// How long the end of each is awaited
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
+    pub wait: Duration,
+    /// Superusers' sessions too
+    #[arg(long)]
+    pub allow_superuser: bool,
+    /// Also sessions that wait for a synchronous standby: their commit stands, unreplicated
+    #[arg(long)]
+    pub allow_syncrep: bool,
+    /// Sessions in other databases of the server too
+    #[arg(long)]
+    pub all_databases: bool,
+    /// Don't ask (needs a target of stanch.yaml or an explicit host); without a terminal and without this nothing is done
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RollbackArgs {
+    /// As stanch pg transactions shows it
+    pub gid: String,
+    /// Don't ask (needs a target of stanch.yaml or an explicit host)
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -449,6 +524,13 @@ fn ports(text: &str) -> Result<String, String> {
     } else {
         Err("1 to 65535".into())
     }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "1 or more".into())
 }
 
 /// Any time that a clock can be moved by.

@@ -7,6 +7,7 @@ use crate::bundle::ReadError;
 use crate::config::ConfigError;
 use crate::drill::DrillError;
 use crate::model::ExitCode;
+use crate::operate::ActError;
 use crate::source::postgres::conninfo::ConnInputError;
 use crate::source::postgres::query::QueryError;
 use crate::source::postgres::{ConnectError, RoundError};
@@ -25,6 +26,9 @@ pub enum Fault {
     Saved(ReadError),
     List(NoSuchList),
     Save(String),
+    /// Somebody else acts there, or the answer was no: nothing was done.
+    Busy(String),
+    Act(ActError),
     Drill(DrillError),
     Io(io::Error),
 }
@@ -42,10 +46,12 @@ impl Fault {
         match self {
             Self::Usage(_) | Self::ConnInput(_) | Self::List(_) => ExitCode::Usage,
             Self::Config(_) | Self::Saved(_) => ExitCode::Input,
+            Self::Busy(_) => ExitCode::Critical,
             Self::Connect(_)
             | Self::Round(_)
             | Self::Query(_)
             | Self::Save(_)
+            | Self::Act(_)
             | Self::Drill(_)
             | Self::Io(_) => ExitCode::Unknown,
         }
@@ -63,7 +69,13 @@ impl Fault {
             Self::Query(QueryError::Row(_)) => None,
             Self::Saved(_) => Some("a file that `--save FILE` wrote".into()),
             Self::Drill(error) => error.hint(),
-            Self::Usage(_) | Self::List(_) | Self::Config(_) | Self::Save(_) | Self::Io(_) => None,
+            Self::Usage(_)
+            | Self::List(_)
+            | Self::Config(_)
+            | Self::Save(_)
+            | Self::Busy(_)
+            | Self::Act(_)
+            | Self::Io(_) => None,
         }
     }
 
@@ -76,7 +88,7 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) | Self::Save(text) => f.write_str(text),
+            Self::Usage(text) | Self::Save(text) | Self::Busy(text) => f.write_str(text),
             Self::ConnInput(error) => error.fmt(f),
             Self::Config(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
@@ -85,6 +97,7 @@ impl fmt::Display for Fault {
             Self::Saved(error) => error.fmt(f),
             Self::List(error) => error.fmt(f),
             Self::Drill(error) => error.fmt(f),
+            Self::Act(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
         }
     }
@@ -109,6 +122,7 @@ from! {
     ReadError => Saved,
     NoSuchList => List,
     DrillError => Drill,
+    ActError => Act,
     io::Error => Io,
 }
 

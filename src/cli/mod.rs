@@ -40,7 +40,8 @@ pub fn run(argv: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return said(&mut console, &Fault::Io(error)),
     };
-    let done = runtime.block_on(commands::run(args, &env, &mut console));
+    let local = tokio::task::LocalSet::new();
+    let done = local.block_on(&runtime, commands::run(args, &env, &mut console));
     // A name lookup that isn't answered would hold up the end of the program.
     runtime.shutdown_background();
     match done {

@@ -289,7 +289,7 @@ fn target(settings: &ConnectSettings) -> Target {
     clippy::disallowed_methods,
     reason = "without a connection there is no server's clock to be had"
 )]
-fn local_now() -> Timestamp {
+pub fn local_now() -> Timestamp {
     Timestamp::new(Utc::now())
 }
 

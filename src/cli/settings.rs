@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::args::ConnectArgs;
 use super::fault::Fault;
-use crate::config::{self, Config};
-use crate::model::{Secret, Thresholds};
+use crate::config::{self, Config, Protect};
+use crate::model::{Origin, Secret, Thresholds};
 use crate::source::postgres::{ConnInput, Environment, KnockOptions, Plan, RoundOptions, conninfo};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,8 +23,21 @@ pub struct ConnectSettings {
     pub warnings: Vec<String>,
 }
 
-/// Reads `stanch.yaml`: of the working directory, else of the user's configuration folder.
-fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
+/// What acting needs beside the way there.
+pub struct ActSettings {
+    /// What the person types: the name in `stanch.yaml`, else `database@host:port`.
+    pub target_name: String,
+    /// A target of `stanch.yaml`, or a host that was given on the command line.
+    pub named_in_full: bool,
+    pub operator: String,
+    /// Where journals and locks are kept.
+    pub state: PathBuf,
+    pub protected_users: Vec<String>,
+    pub protected_applications: Vec<String>,
+}
+
+/// The files that may be there: of the working directory, and of the user's configuration folder.
+fn config_files(env: &Environment) -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("stanch.yaml")];
     let home = env
         .get("HOME")
@@ -37,7 +50,27 @@ fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
     {
         places.push(folder.join("stanch/stanch.yaml"));
     }
-    Ok(config::load(&places)?)
+    places
+}
+
+/// Reads `stanch.yaml`: the first that is there.
+fn config(env: &Environment) -> Result<(Config, Thresholds), Fault> {
+    Ok(config::load(&config_files(env))?)
+}
+
+/// Whom no file allows to be signalled: the lists of all files that there are are united.
+fn protected(env: &Environment) -> Result<Protect, Fault> {
+    let mut all = Protect::default();
+    for file in config_files(env) {
+        let (config, _) = config::load(&[file])?;
+        let Protect {
+            users,
+            applications,
+        } = config.protected();
+        all.users.extend(users);
+        all.applications.extend(applications);
+    }
+    Ok(all)
 }
 
 /// The limits of `stanch.yaml`, and over them those of the command line.
@@ -68,6 +101,53 @@ pub fn target_names(env: &Environment) -> Vec<String> {
 }
 
 impl ConnectSettings {
+    /// The way there for a command that changes something: a place that is only guessed at is refused.
+    pub fn to_act(args: &ConnectArgs, env: &Environment) -> Result<(Self, ActSettings), Fault> {
+        let settings = Self::resolve(args, env)?;
+        let place = settings.plan.first();
+        let word = args
+            .dbname
+            .as_deref()
+            .filter(|text| !conninfo::names_a_place(text));
+        if let (Some(word), None, None) = (word, &args.host, &place.name) {
+            return Err(Fault::Usage(format!(
+                "{word} is no target of stanch.yaml: to act, say where (-h, a URL, or a target)"
+            )));
+        }
+        let host_given = settings.plan.parameters.iter().any(|p| {
+            let places = ["host", "hostaddr", "service"].contains(&p.name.as_str());
+            places
+                && matches!(
+                    p.origin,
+                    Origin::Flag { .. } | Origin::Url | Origin::Conninfo
+                )
+        });
+        let state = env
+            .get("XDG_STATE_HOME")
+            .filter(|folder| folder.starts_with('/'))
+            .map(PathBuf::from)
+            .or_else(|| Some(env.home()?.join(".local/state")))
+            .ok_or_else(|| {
+                Fault::Usage("no place for the journal: set HOME or XDG_STATE_HOME".into())
+            })?;
+        let protect = protected(env)?;
+        let acting = ActSettings {
+            target_name: place
+                .name
+                .clone()
+                .unwrap_or_else(|| format!("{}@{}:{}", place.database, place.host, place.port)),
+            named_in_full: place.name.is_some() || host_given,
+            operator: env
+                .account
+                .as_ref()
+                .map_or_else(|| "unknown".into(), |(name, _)| name.clone()),
+            state: state.join("stanch"),
+            protected_users: protect.users,
+            protected_applications: protect.applications,
+        };
+        Ok((settings, acting))
+    }
+
     pub fn resolve(args: &ConnectArgs, env: &Environment) -> Result<Self, Fault> {
         let (config, _) = config(env)?;
         let mut warnings = Vec::new();

@@ -46,6 +46,17 @@ impl Config {
         Ok(Some(target))
     }
 
+    /// The protect lists of all targets of this file together.
+    pub fn protected(&self) -> Protect {
+        let mut all = Protect::default();
+        for target in self.targets.iter().flatten().map(|(_, target)| target) {
+            all.users.extend(target.protect.users.iter().cloned());
+            all.applications
+                .extend(target.protect.applications.iter().cloned());
+        }
+        all
+    }
+
     pub fn target_names(&self) -> Vec<&str> {
         self.targets
             .iter()
@@ -67,8 +78,19 @@ pub struct TargetConfig {
     _redis: Option<String>,
     #[serde(default, rename = "pgbouncer")]
     _pgbouncer: Option<String>,
-    #[serde(default, rename = "protect")]
-    _protect: Option<serde::de::IgnoredAny>,
+    /// Whom nobody may signal there.
+    #[serde(default)]
+    pub protect: Protect,
+}
+
+/// Logins and applications that are never signalled.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protect {
+    #[serde(default)]
+    pub users: Vec<String>,
+    #[serde(default)]
+    pub applications: Vec<String>,
 }
 
 /// `10`, `85%`, `30s`

@@ -3,6 +3,7 @@
 //! A `Snapshot` is one round of reads of one server; everything that is shown is a pure function of it.
 
 mod catalog;
+mod effect;
 mod exit;
 mod finding;
 mod lock;
@@ -17,6 +18,7 @@ mod units;
 mod watchlist;
 
 pub use catalog::{Database, Override, PreparedXact, Relation, Role, Setting, Slot};
+pub use effect::{Done, Outcome, Signal, Verb};
 pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};

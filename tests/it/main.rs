@@ -10,6 +10,7 @@ mod captures;
 mod connections;
 mod forest;
 mod formats;
+mod guard;
 mod layering;
 mod reference;
 mod triage;

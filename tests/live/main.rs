@@ -5,6 +5,7 @@
     reason = "a test reads its own environment, and ends where something is not as it should be"
 )]
 
+mod acting;
 mod columns;
 mod connecting;
 mod drills;

@@ -16,4 +16,5 @@ mod walk;
 
 pub use remedy::{Action, Remedy};
 pub use report::{Blockers, Edge, EdgeLock, PARTS, Root, RootKind, Source, report};
+pub use signal::lost;
 pub use tree::{Tree, TreeLine, TreeWaiter};

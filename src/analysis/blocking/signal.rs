@@ -85,7 +85,8 @@ fn may_not(lookup: &Lookup<'_>, session: &Session) -> Option<String> {
     }
 }
 
-fn lost(session: &Session, action: Action, now: Timestamp) -> String {
+/// What ends with a session, or with its statement.
+pub fn lost(session: &Session, action: Action, now: Timestamp) -> String {
     let what = match (session.xact_age(now), session.backend_xid) {
         (Some(age), Some(xid)) => {
             format!("its transaction of {age}, which may have written (xid {xid}): rolled back")

@@ -1,5 +1,6 @@
 //! One file a subcommand: resolved settings in, a report shown, an exit code out.
 
+mod act;
 mod completions;
 mod doctor;
 mod drill;

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, act};
 use crate::analysis::{
     Report, activity, blocking, connections, horizon, locks, settings, transactions,
 };
 use crate::cli::args::{ActivityArgs, PgCommand};
 use crate::cli::fault::Fault;
 use crate::cli::rounds::{self, Check, Job, listing_code};
-use crate::model::{ExitCode, Millis, Part, Snapshot};
+use crate::model::{ExitCode, Millis, Part, Snapshot, Verb};
 use crate::view::{Format, Table};
 
 pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, Fault> {
@@ -78,6 +78,9 @@ pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, 
             )
             .await
         }
+        PgCommand::Cancel { grace, act } => act::run(ctx, Verb::Cancel, &act, grace).await,
+        PgCommand::Terminate(args) => act::run(ctx, Verb::Terminate, &args, None).await,
+        PgCommand::RollbackPrepared(args) => act::rollback(ctx, &args).await,
         PgCommand::Horizon(args) => {
             rounds::run(
                 ctx,

@@ -1,5 +1,6 @@
 //! One view a report.
 
+pub mod actions;
 mod activity;
 mod blockers;
 mod cells;

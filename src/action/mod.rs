@@ -1,0 +1,9 @@
+//! The only module that changes a server. It takes nothing but an `Approved`, which only the guard can make.
+
+pub mod guard;
+mod prepared;
+mod signal;
+
+pub use guard::{Approved, ApprovedSignal, Candidate, Choice, Consent, Facts, Guarded, Policy};
+pub use prepared::{ApprovedRollback, PreparedTarget, roll_back};
+pub use signal::send;

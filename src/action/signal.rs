@@ -1,0 +1,193 @@
+//! Sends one approved signal: the identity is checked again in the statement that signals, and the end is awaited.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::future::join3;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row};
+
+use super::guard::ApprovedSignal;
+use crate::model::{Millis, Outcome, Signal, Timestamp, Verb};
+use crate::source::postgres::chain;
+
+/// Each statement in a transaction of its own: `pg_stat_activity` is the same all through one.
+const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '5s'; SET LOCAL lock_timeout = '300ms'; \
+SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL application_name = 'stanch'";
+
+/// The function stands in the select list only: where the condition doesn't hold, it isn't called.
+const CANCEL: &str = "SELECT pg_catalog.pg_cancel_backend(a.pid) AS sent \
+FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a \
+WHERE a.pid = $1 AND a.backend_start = $2 AND ($3::pg_catalog.timestamptz IS NULL OR a.xact_start = $3) \
+AND a.query_start = $4 AND a.state = 'active' \
+AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()";
+const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) AS sent \
+FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a \
+WHERE a.pid = $1 AND a.backend_start = $2 AND ($3::pg_catalog.timestamptz IS NULL OR a.xact_start = $3) \
+AND ($4::pg_catalog.timestamptz IS NULL OR a.state_change = $4) \
+AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()";
+const LOOK: &str = "SELECT a.backend_start, a.xact_start, a.query_start, a.state, \
+a.wait_event_type || '/' || a.wait_event AS wait \
+FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a WHERE a.pid = $1";
+
+/// Longer than any of the statement's own bounds.
+const ANSWER: Duration = Duration::from_secs(8);
+/// Most are gone at once; who isn't is looked at less and less often.
+const LOOK_FIRST: Duration = Duration::from_millis(1);
+const LOOK_AT_MOST: Duration = Duration::from_millis(100);
+
+/// Sends it and waits until the session (of a cancel: the statement) is seen to be gone, for `wait` at most.
+pub async fn send(client: &Client, approved: &ApprovedSignal, wait: Duration) -> (Outcome, Millis) {
+    let started = Instant::now();
+    let outcome = match signal(client, approved.signal()).await {
+        Ok(true) => gone(client, approved.signal(), wait).await,
+        Ok(false) => changed(client, approved.signal()).await,
+        Err(outcome) => outcome,
+    };
+    (outcome, Millis::from(started.elapsed()))
+}
+
+type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+async fn rows(client: &Client, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Outcome> {
+    // In one flight, in this order; whatever comes of it, nothing is kept open.
+    let work = join3(
+        client.batch_execute(BEGIN),
+        client.query_typed(sql, params),
+        client.batch_execute("ROLLBACK"),
+    );
+    match timeout(ANSWER, work).await {
+        // Where it couldn't be begun the read stands alone: without its bounds, but the same statement.
+        Ok((_, rows, _)) => rows.map_err(|error| fault(&error)),
+        Err(_) => Err(Outcome::Failed(format!(
+            "no answer from the server within {} s: whether the signal was sent isn't known",
+            ANSWER.as_secs()
+        ))),
+    }
+}
+
+/// The server's reason, with the detail that names what is missing (16 and newer).
+fn fault(error: &tokio_postgres::Error) -> Outcome {
+    let Some(db) = error.as_db_error() else {
+        return Outcome::Failed(chain(error));
+    };
+    let detail = db
+        .detail()
+        .map_or(String::new(), |detail| format!(": {detail}"));
+    let text = format!("{}{detail} ({})", db.message(), db.code().code());
+    match db.code().code() {
+        "42501" => Outcome::Refused(text),
+        _ => Outcome::Failed(text),
+    }
+}
+
+/// Whether the condition held and the signal went out.
+async fn signal(client: &Client, s: &Signal) -> Result<bool, Outcome> {
+    let at = |time: Option<Timestamp>| time.map(Timestamp::utc);
+    let (sql, last) = match s.verb {
+        Verb::Cancel => (CANCEL, s.query_start),
+        Verb::Terminate => (TERMINATE, s.state_change),
+    };
+    let (pid, start, xact, last) = (
+        s.id.pid.0,
+        at(s.id.backend_start),
+        at(s.xact_start),
+        at(last),
+    );
+    let params: Params<'_> = &[
+        (&pid, Type::INT4),
+        (&start, Type::TIMESTAMPTZ),
+        (&xact, Type::TIMESTAMPTZ),
+        (&last, Type::TIMESTAMPTZ),
+    ];
+    let rows = rows(client, sql, params).await?;
+    match rows.first().map(|row| row.get::<_, bool>("sent")) {
+        // The process ended between the look and the signal: the server has said so in a warning.
+        Some(sent) => Ok(sent),
+        None => Ok(false),
+    }
+}
+
+/// A backend as it is now.
+struct Now {
+    backend_start: Option<DateTime<Utc>>,
+    xact_start: Option<DateTime<Utc>>,
+    query_start: Option<DateTime<Utc>>,
+    active: bool,
+    wait: Option<String>,
+}
+
+async fn look(client: &Client, s: &Signal) -> Result<Option<Now>, Outcome> {
+    let rows = rows(client, LOOK, &[(&s.id.pid.0, Type::INT4)]).await?;
+    Ok(rows.first().map(|row| Now {
+        backend_start: row.get("backend_start"),
+        xact_start: row.get("xact_start"),
+        query_start: row.get("query_start"),
+        active: row.get::<_, Option<&str>>("state") == Some("active"),
+        wait: row.get("wait"),
+    }))
+}
+
+/// Why the condition didn't hold.
+async fn changed(client: &Client, s: &Signal) -> Outcome {
+    let now = match look(client, s).await {
+        Ok(now) => now,
+        Err(outcome) => return outcome,
+    };
+    let same = |a: Option<DateTime<Utc>>, b: Option<Timestamp>| a == b.map(Timestamp::utc);
+    match now {
+        None => Outcome::Changed("it had ended by itself".into()),
+        Some(now) if now.backend_start.is_none() => Outcome::Refused(
+            "who it is is hidden from this login by now: GRANT pg_read_all_stats".into(),
+        ),
+        Some(now) if !same(now.backend_start, s.id.backend_start) => {
+            Outcome::Changed("the pid is another session's by now".into())
+        }
+        Some(now) if s.xact_start.is_some() && !same(now.xact_start, s.xact_start) => {
+            Outcome::Changed("its transaction had ended by itself".into())
+        }
+        Some(_) if s.state_change.is_some() => {
+            Outcome::Changed("it goes on in its transaction".into())
+        }
+        Some(_) => Outcome::Changed("its statement had ended by itself".into()),
+    }
+}
+
+/// `true` from the server only says that the signal was sent.
+async fn gone(client: &Client, s: &Signal, wait: Duration) -> Outcome {
+    let give_up = Instant::now() + wait;
+    let mut pause = LOOK_FIRST;
+    loop {
+        let now = match look(client, s).await {
+            Ok(now) => now,
+            Err(Outcome::Failed(why)) => {
+                return Outcome::Failed(format!("the signal was sent, and then: {why}"));
+            }
+            Err(other) => return other,
+        };
+        let still = now.filter(|now| now.backend_start == s.id.backend_start.map(Timestamp::utc));
+        let still = match (s.verb, still) {
+            (_, None) => None,
+            (Verb::Terminate, still) => still,
+            (Verb::Cancel, Some(now)) => {
+                let runs = now.active && now.query_start == s.query_start.map(Timestamp::utc);
+                runs.then_some(now)
+            }
+        };
+        let Some(still) = still else {
+            return Outcome::Gone;
+        };
+        if Instant::now() >= give_up {
+            let on = still
+                .wait
+                .map_or(String::new(), |wait| format!(", in {wait}"));
+            return Outcome::StillAlive(format!(
+                "the signal was sent; still there after {}{on}",
+                Millis::from(wait)
+            ));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LOOK_AT_MOST);
+    }
+}

@@ -1,0 +1,83 @@
+//! The events of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Outcome, Signal, Timestamp};
+
+/// One line of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub seq: u64,
+    /// By the clock of the machine that acts.
+    pub at: Timestamp,
+    /// SHA-256 of the line before; empty in the first.
+    pub prev: String,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Event {
+    RunStart {
+        /// `pg terminate`, `pg cancel`, `pg rollback-prepared`.
+        what: String,
+        /// `database@host:port`, or the configured name.
+        target: String,
+        login: String,
+        operator: String,
+        version: String,
+        /// The snapshot that justifies what follows, beside this file.
+        evidence: String,
+    },
+    /// The candidates as the person saw them.
+    Candidates {
+        signals: Vec<Signal>,
+        refused: Vec<Left>,
+    },
+    /// How it was confirmed: `typed`, `--yes`; or that it wasn't.
+    Confirmed {
+        how: String,
+    },
+    NotConfirmed {
+        why: String,
+    },
+    /// Before the signal goes out.
+    EffectIntent {
+        n: usize,
+        effect: Effect,
+    },
+    EffectResult {
+        n: usize,
+        #[serde(flatten)]
+        outcome: Outcome,
+        waited_ms: u64,
+    },
+    /// A batch is over: what the server said before the next one.
+    BatchEnd {
+        measured: String,
+    },
+    /// The operator stopped it, or a condition was reached.
+    Stopped {
+        why: String,
+    },
+    RunEnd {
+        code: u8,
+    },
+}
+
+/// One that was left alone by the guard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    pub pid: i32,
+    pub why: String,
+}
+
+/// What is done to the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Effect {
+    Signal(Signal),
+    RollbackPrepared { gid: String, database: String },
+}

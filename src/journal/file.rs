@@ -1,0 +1,194 @@
+//! The file: mode 0600, synced after each line, each line chained to the one before.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::event::{Event, Record};
+use crate::model::Timestamp;
+
+/// Why there is no journal: nothing is done without one.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{path}: line {line}: {what}")]
+    Damaged {
+        path: PathBuf,
+        line: usize,
+        what: String,
+    },
+}
+
+/// A journal that is being written.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    seq: u64,
+    prev: String,
+    clock: fn() -> Timestamp,
+}
+
+impl Journal {
+    /// A new file under a name that nobody has, in the folder of runs.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn create(
+        folder: &Path,
+        name: &str,
+        clock: fn() -> Timestamp,
+    ) -> Result<Self, JournalError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(at(folder))?;
+        for n in 0..1000 {
+            let suffix = if n == 0 {
+                String::new()
+            } else {
+                format!("-{n}")
+            };
+            let path = folder.join(format!("{name}{suffix}.jsonl"));
+            let mut open = File::options();
+            match open.append(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => {
+                    // The name itself must be on disk too.
+                    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+                    synced.map_err(at(folder))?;
+                    return Ok(Self {
+                        path,
+                        file,
+                        seq: 0,
+                        prev: String::new(),
+                        clock,
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(at(&path)(error)),
+            }
+        }
+        Err(at(folder)(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the evidence of this run lies.
+    pub fn evidence(&self) -> PathBuf {
+        self.path.with_extension("snapshot.json")
+    }
+
+    /// Writes one event; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// When it isn't.
+    pub fn write(&mut self, event: Event) -> Result<(), JournalError> {
+        let record = Record {
+            seq: self.seq,
+            at: (self.clock)(),
+            prev: self.prev.clone(),
+            event,
+        };
+        let mut line =
+            serde_json::to_string(&record).map_err(|error| at(&self.path)(error.into()))?;
+        self.prev = hash(&line);
+        self.seq += 1;
+        line.push('\n');
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(at(&self.path))
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {
+    let path = path.to_path_buf();
+    move |error| JournalError::Io { path, error }
+}
+
+fn hash(line: &str) -> String {
+    Sha256::digest(line.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Reads a journal back. A last line that was cut by a crash is left out; anything else that isn't as it was written is a
+/// fault.
+///
+/// # Errors
+/// When the file can't be read, or a line isn't what follows the one before.
+pub fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
+    let mut records: Vec<Record> = Vec::new();
+    let mut prev = String::new();
+    let mut reader = BufReader::new(File::open(path).map_err(at(path))?);
+    let mut line = String::new();
+    let damaged = |line: usize, what: &str| JournalError::Damaged {
+        path: path.to_path_buf(),
+        line,
+        what: what.into(),
+    };
+    while reader.read_line(&mut line).map_err(at(path))? > 0 {
+        let number = records.len() + 1;
+        let Some(whole) = line.strip_suffix('\n') else {
+            break;
+        };
+        let record: Record =
+            serde_json::from_str(whole).map_err(|error| damaged(number, &error.to_string()))?;
+        if record.seq + 1 != number as u64 || record.prev != prev {
+            return Err(damaged(number, "it doesn't follow the line before it"));
+        }
+        prev = hash(whole);
+        records.push(record);
+        line.clear();
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::new(chrono::DateTime::UNIX_EPOCH)
+    }
+
+    fn stopped(why: &str) -> Event {
+        Event::Stopped { why: why.into() }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_what_was_changed_is_noticed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut journal = Journal::create(folder.path(), "run", now).expect("a journal");
+        for why in ["one", "two", "three"] {
+            journal.write(stopped(why)).expect("written");
+        }
+        let other = Journal::create(folder.path(), "run", now).expect("a second of the name");
+        assert_ne!(other.path(), journal.path());
+        let records = read(journal.path()).expect("records");
+        assert_eq!(records.len(), 3);
+        assert_eq!(records[2].event, stopped("three"));
+        let text = fs::read_to_string(journal.path()).expect("text");
+        // A crash in the middle of a line.
+        fs::write(journal.path(), &text[..text.len() - 5]).expect("written");
+        assert_eq!(read(journal.path()).expect("records").len(), 2);
+        for forged in [
+            text.replacen("two", "owt", 1),
+            text.lines()
+                .skip(1)
+                .map(|line| format!("{line}\n"))
+                .collect(),
+            text.replacen("{", "", 1),
+        ] {
+            fs::write(journal.path(), forged).expect("written");
+            assert!(read(journal.path()).is_err());
+        }
+    }
+}

@@ -1,0 +1,813 @@
+//! Cancel, terminate, roll back: exactly what was approved, each end in its own word, and nothing without a yes.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use stanch::action::guard::guard;
+use stanch::action::{Candidate, Choice, Consent, Facts, Policy, send};
+use stanch::drill::{self, Incident, Server, ServerOptions};
+use stanch::journal::{self, Event};
+use stanch::model::{Outcome, Session, Snapshot, Verb};
+use stanch::source::postgres::connect::attempt;
+use stanch::source::postgres::{ConnSpec, Connected, Parts, RoundOptions, round};
+
+use crate::harness::{self, Run, admin, client, folder, run, scene, sql, stanch_command};
+
+/// Runs with journals in a folder of the test's own.
+fn act(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
+    let mut command = stanch_command(spec, what);
+    command.env("XDG_STATE_HOME", state);
+    run(command)
+}
+
+fn outcomes(run: &Run) -> Vec<(i64, String, String)> {
+    let json = run.json();
+    let list = json["outcomes"].as_array().expect("outcomes").clone();
+    list.iter()
+        .map(|o| {
+            (
+                o["pid"].as_i64().expect("a pid"),
+                o["outcome"].as_str().expect("an outcome").to_owned(),
+                o["reason"].as_str().unwrap_or_default().to_owned(),
+            )
+        })
+        .collect()
+}
+
+async fn pid(client: &tokio_postgres::Client) -> i64 {
+    let row = client
+        .query_one("SELECT pg_backend_pid()::int8", &[])
+        .await
+        .expect("a pid");
+    row.get(0)
+}
+
+const ROUND: RoundOptions = RoundOptions {
+    statement_timeout: Duration::from_secs(5),
+    deadline: Duration::from_secs(15),
+};
+
+async fn connected(spec: &ConnSpec) -> Connected {
+    attempt(spec, Duration::from_secs(10))
+        .await
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn journals(state: &Path) -> Vec<std::path::PathBuf> {
+    let runs = state.join("stanch/runs");
+    let mut all: Vec<_> = runs
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
+        .collect();
+    all.sort();
+    all
+}
+
+/// The leaked sessions end, the others live on; the journal has an intent and a result for each, and the evidence.
+#[tokio::test]
+async fn leaked_sessions_are_ended_and_no_other() {
+    let (server, _scene) = scene(Incident::Leak).await;
+    let spec = admin(&server);
+    let state = folder();
+    let choose = [
+        "pg",
+        "terminate",
+        "--idle-in-transaction",
+        "--longer-than",
+        "10ms",
+    ];
+    let too_many = act(
+        &spec,
+        state.path(),
+        &[&choose[..], &["--yes", "--json"]].concat(),
+    );
+    assert_eq!(too_many.code, 2, "{too_many:?}");
+    let stopped = too_many.json()["stopped"].clone();
+    assert!(
+        stopped
+            .as_str()
+            .expect("why")
+            .contains("14 sessions, more than --max 10"),
+        "{stopped}"
+    );
+    assert!(journals(state.path()).is_empty());
+    let args = [
+        "--yes", "--json", "--max", "20", "--batch", "20", "--user", "app_rw",
+    ];
+    let run = act(&spec, state.path(), &[&choose[..], &args].concat()).expect_code(0);
+    let all = outcomes(&run);
+    assert_eq!(all.len(), 14);
+    assert!(
+        all.iter().all(|(_, outcome, _)| outcome == "gone"),
+        "{all:?}"
+    );
+    let json = run.json();
+    let used = |when: &str| json[when]["capacity"]["used"].as_i64().expect("a number");
+    // The session that made the scene may be on its way out.
+    assert!((18..=19).contains(&used("before")), "{json:#}");
+    assert!((4..=5).contains(&used("after")), "{json:#}");
+    let [journal] = journals(state.path()).try_into().expect("one journal");
+    let records = journal::read(&journal).expect("a sound journal");
+    let intents = records
+        .iter()
+        .filter(|r| matches!(r.event, Event::EffectIntent { .. }))
+        .count();
+    let results = records
+        .iter()
+        .filter(|r| matches!(r.event, Event::EffectResult { .. }))
+        .count();
+    assert_eq!((intents, results), (14, 14));
+    assert!(matches!(
+        records.last().map(|r| &r.event),
+        Some(Event::RunEnd { code: 0 })
+    ));
+    // What justified it can be looked at again.
+    let evidence = journal
+        .with_extension("snapshot.json")
+        .display()
+        .to_string();
+    let again = harness::run(harness::command(&["triage", "--json", "--from", &evidence]));
+    assert!(
+        again.stdout.contains("conn.leak") || again.stdout.contains("conn.near_limit"),
+        "{again:?}"
+    );
+}
+
+/// Who isn't there to say yes says no: on every path that can signal.
+#[tokio::test]
+async fn without_a_terminal_and_without_yes_nothing_is_signalled() {
+    let (server, _scene) = scene(Incident::Prepared).await;
+    let spec = admin(&server);
+    let idle = client(&server.spec("app_rw", "shop"), "idle").await;
+    sql(&idle, "BEGIN; SELECT 1").await;
+    let victim = pid(&idle).await.to_string();
+    sql(&idle, "SELECT 1").await;
+    let state = folder();
+    for what in [
+        &["pg", "terminate", &victim][..],
+        &["pg", "cancel", &victim],
+        &[
+            "pg",
+            "terminate",
+            "--idle-in-transaction",
+            "--longer-than",
+            "1ms",
+        ],
+        &["pg", "terminate", "--roots"],
+        &["pg", "cancel", "--roots", "--grace", "1s"],
+        &["pg", "rollback-prepared", "payment-4711"],
+    ] {
+        let run = act(&spec, state.path(), what);
+        assert_eq!(run.code, 0, "{what:?}: {run:?}");
+        assert!(
+            run.stdout.contains("nothing was") || run.stdout.contains("no session to signal"),
+            "{run:?}"
+        );
+    }
+    // A yes that doesn't say where is none either: the environment isn't enough.
+    for what in [
+        &["pg", "terminate", &victim, "--yes"][..],
+        &["pg", "rollback-prepared", "payment-4711", "--yes"],
+    ] {
+        let mut command = harness::command(what);
+        command
+            .env("XDG_STATE_HOME", state.path())
+            .env("PGHOST", &spec.host)
+            .env("PGPORT", spec.port.to_string())
+            .env("PGUSER", &spec.user)
+            .env("PGDATABASE", &spec.database);
+        let run = harness::run(command);
+        assert_eq!(run.code, 2, "{what:?}: {run:?}");
+        assert!(
+            format!("{}{}", run.stdout, run.stderr).contains("--yes needs"),
+            "{run:?}"
+        );
+    }
+    let bare = harness::run(harness::command(&[
+        "pg",
+        "terminate",
+        "1",
+        "--yes",
+        "-d",
+        "shop",
+    ]));
+    assert_eq!(bare.code, 64, "{bare:?}");
+    assert!(journals(state.path()).is_empty(), "nothing was begun");
+    sql(&idle, "SELECT 1").await;
+    let left: i64 = idle
+        .query_one("SELECT count(*) FROM pg_prepared_xacts", &[])
+        .await
+        .expect("a count")
+        .get(0);
+    assert_eq!(left, 1);
+}
+
+/// Each end has its own word, and one that is refused doesn't stop the others.
+#[tokio::test]
+async fn each_in_its_own_word() {
+    let server = harness::server(&[("max_wal_senders", "4")]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    for statement in [
+        "CREATE DATABASE other",
+        "CREATE ROLE app LOGIN",
+        "CREATE ROLE weak LOGIN",
+        "CREATE ROLE strong LOGIN",
+        "GRANT pg_monitor TO weak, strong",
+        "GRANT pg_signal_backend TO strong",
+    ] {
+        sql(&boss, statement).await;
+    }
+    let app = server.spec("app", "postgres");
+    let one = client(&app, "one").await;
+    let two = client(&app, "two").await;
+    let elsewhere = client(&server.spec("app", "other"), "elsewhere").await;
+    let billing = client(&app, "billing").await;
+    let (one, two, elsewhere, billing, superuser) = (
+        pid(&one).await,
+        pid(&two).await,
+        pid(&elsewhere).await,
+        pid(&billing).await,
+        pid(&boss).await,
+    );
+    let launcher: i64 = boss
+        .query_one(
+            "SELECT pid::int8 FROM pg_stat_activity WHERE backend_type = 'autovacuum launcher'",
+            &[],
+        )
+        .await
+        .expect("the launcher")
+        .get(0);
+    let standby = harness::start(ServerOptions {
+        standby_of: Some(server.spec("postgres", "postgres")),
+        ..ServerOptions::default()
+    })
+    .await;
+    drill::until(&boss, "SELECT count(*) = 1 FROM pg_stat_replication")
+        .await
+        .expect("it follows");
+    let walsender: i64 = boss
+        .query_one("SELECT pid::int8 FROM pg_stat_replication", &[])
+        .await
+        .expect("the walsender")
+        .get(0);
+    let state = folder();
+    std::fs::write(
+        state.path().join("stanch.yaml"),
+        format!(
+            "targets: {{ prod: {{ db: \"{}\", protect: {{ applications: [billing] }} }} }}",
+            server.url("strong", "postgres")
+        ),
+    )
+    .expect("a file");
+    let as_user = |user: &str, pids: &[i64]| {
+        let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+        let mut args = vec!["pg", "terminate", "--yes", "--json"];
+        args.extend(pids.iter().map(String::as_str));
+        let mut command = stanch_command(&server.spec(user, "postgres"), &args);
+        command
+            .env("XDG_STATE_HOME", state.path())
+            .current_dir(state.path());
+        harness::run(command)
+    };
+    let word = |run: &Run, pid: i64| {
+        let all = outcomes(run);
+        all.into_iter()
+            .find(|(p, ..)| *p == pid)
+            .map(|(_, outcome, why)| (outcome, why))
+            .unwrap_or_default()
+    };
+    // By the server: no right to.
+    let run = as_user("weak", &[one]);
+    assert_eq!(run.code, 2);
+    let (outcome, why) = word(&run, one);
+    assert_eq!(outcome, "refused");
+    assert!(
+        why.contains("42501") && why.contains("pg_signal_backend"),
+        "{why}"
+    );
+    // By the guard, and past it by nothing but the ways it names.
+    let run = as_user(
+        "strong",
+        &[
+            superuser, launcher, walsender, elsewhere, billing, 2_000_000, two,
+        ],
+    );
+    assert_eq!(run.code, 2);
+    for (pid, want) in [
+        (superuser, "superuser's session"),
+        (launcher, "autovacuum launcher"),
+        (walsender, "walsender"),
+        (elsewhere, "in database other"),
+        (billing, "protected in stanch.yaml"),
+    ] {
+        let (outcome, why) = word(&run, pid);
+        assert_eq!(outcome, "refused", "{why}");
+        assert!(why.contains(want), "{want}: {why}");
+    }
+    assert_eq!(
+        word(&run, two).0,
+        "gone",
+        "one refused doesn't stop the others"
+    );
+    assert!(
+        run.json()["notes"]
+            .to_string()
+            .contains("pid 2000000: no such session")
+    );
+    // A superuser's own privilege is the server's to judge.
+    let mut args = stanch_command(
+        &server.spec("strong", "postgres"),
+        &[
+            "pg",
+            "terminate",
+            "--yes",
+            "--json",
+            "--allow-superuser",
+            &superuser.to_string(),
+        ],
+    );
+    args.env("XDG_STATE_HOME", state.path());
+    let run = harness::run(args);
+    let (outcome, why) = word(&run, superuser);
+    assert_eq!(outcome, "refused");
+    assert!(why.contains("42501"), "{why}");
+    sql(&boss, "SELECT 1").await;
+    drop(standby);
+}
+
+/// A session that is stopped takes no signal: that is said, with what it waits in.
+#[tokio::test]
+async fn one_that_ignores_the_signal() {
+    let server = harness::server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    let app = client(&server.spec("app", "postgres"), "app").await;
+    let victim = pid(&app).await;
+    let kill = |signal: &str| {
+        let status = Command::new("kill")
+            .args([signal, &victim.to_string()])
+            .status()
+            .expect("kill runs");
+        assert!(status.success());
+    };
+    kill("-STOP");
+    let state = folder();
+    let args = [
+        "pg",
+        "terminate",
+        "--yes",
+        "--json",
+        "--wait",
+        "300ms",
+        &victim.to_string(),
+    ];
+    let run = act(&server.spec("postgres", "postgres"), state.path(), &args);
+    kill("-CONT");
+    assert_eq!(run.code, 2, "{run:?}");
+    let [(_, outcome, why)] = outcomes(&run).try_into().expect("one");
+    assert_eq!(outcome, "still_alive");
+    assert!(
+        why.contains("still there after") && why.contains("Client/ClientRead"),
+        "{why}"
+    );
+}
+
+/// A statement that catches its cancel is terminated after the grace, where that was asked for; and only there.
+#[tokio::test]
+async fn cancel_then_terminate() {
+    let server = harness::server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    let stubborn = "DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(5); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$";
+    let session = client(&server.spec("app", "postgres"), "stubborn").await;
+    let victim = pid(&session).await.to_string();
+    drill::leave_running(session, stubborn);
+    drill::until(
+        &boss,
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+    )
+    .await
+    .expect("it sleeps");
+    let state = folder();
+    let spec = server.spec("postgres", "postgres");
+    let run = act(
+        &spec,
+        state.path(),
+        &[
+            "pg", "cancel", &victim, "--yes", "--json", "--wait", "200ms",
+        ],
+    );
+    assert_eq!(outcomes(&run)[0].1, "still_alive", "{run:?}");
+    assert_eq!(run.code, 2);
+    let run = act(
+        &spec,
+        state.path(),
+        &[
+            "pg", "cancel", &victim, "--yes", "--json", "--grace", "200ms",
+        ],
+    )
+    .expect_code(0);
+    let all = outcomes(&run);
+    assert_eq!(
+        all.last().map(|(_, outcome, _)| outcome.as_str()),
+        Some("gone"),
+        "{all:?}"
+    );
+    assert_eq!(run.json()["outcomes"][0]["action"], "terminate");
+    // An ordinary one goes at the first word.
+    let session = client(&server.spec("app", "postgres"), "ordinary").await;
+    let victim = pid(&session).await.to_string();
+    let sleeping = tokio::spawn(async move {
+        let error = session
+            .batch_execute("SELECT pg_sleep(60)")
+            .await
+            .expect_err("cancelled");
+        (
+            error.code().map(|code| code.code().to_owned()),
+            session.is_closed(),
+        )
+    });
+    drill::until(
+        &boss,
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+    )
+    .await
+    .expect("it sleeps");
+    act(&spec, state.path(), &["pg", "cancel", &victim, "--yes"]).expect_code(0);
+    assert_eq!(
+        sleeping.await.expect("it ends"),
+        (Some("57014".into()), false),
+        "the session lives on"
+    );
+}
+
+/// The prepared transaction that holds everybody up, in its own database; not twice.
+#[tokio::test]
+async fn a_prepared_transaction() {
+    let (server, _scene) = scene(Incident::Prepared).await;
+    let spec = server.spec("postgres", "postgres");
+    let state = folder();
+    let roots = act(
+        &admin(&server),
+        state.path(),
+        &["pg", "terminate", "--roots", "--json"],
+    )
+    .expect_code(0);
+    assert!(
+        roots.json()["notes"][0]
+            .as_str()
+            .expect("a note")
+            .contains("payment-4711"),
+        "{roots:?}"
+    );
+    let run = act(
+        &spec,
+        state.path(),
+        &["pg", "rollback-prepared", "payment-4711", "--yes"],
+    )
+    .expect_code(0);
+    assert!(run.stdout.contains("payment-4711: gone"), "{run:?}");
+    let watcher = client(&admin(&server), "watcher").await;
+    drill::until(
+        &watcher,
+        "SELECT count(*) = 0 FROM pg_locks WHERE NOT granted",
+    )
+    .await
+    .expect("they go on");
+    let again = act(
+        &spec,
+        state.path(),
+        &["pg", "rollback-prepared", "payment-4711", "--yes"],
+    );
+    assert_eq!(again.code, 64);
+    let [journal] = journals(state.path()).try_into().expect("one journal");
+    let records = journal::read(&journal).expect("a sound journal");
+    assert!(records.iter().any(|r| matches!(
+        &r.event,
+        Event::EffectResult {
+            outcome: Outcome::Gone,
+            ..
+        }
+    )));
+}
+
+/// At a terminal the target's name is typed; anything else leaves everything as it is.
+#[tokio::test]
+async fn the_name_is_typed() {
+    use std::io::Write as _;
+    let server = harness::server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    let app = client(&server.spec("app", "postgres"), "app").await;
+    let victim = pid(&app).await;
+    let state = folder();
+    let typed = |text: &str| {
+        let line = format!(
+            "{} pg terminate {victim} -h {} -p {} -U postgres -d postgres",
+            env!("CARGO_BIN_EXE_stanch"),
+            server.folder().display(),
+            server.port()
+        );
+        let mut child = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env_clear()
+            .env("PATH", harness::path())
+            .env("HOME", "/nonexistent")
+            .env("XDG_STATE_HOME", state.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("script runs");
+        let mut keys = child.stdin.take().expect("its input");
+        keys.write_all(format!("{text}\n").as_bytes())
+            .expect("typed");
+        let output = child.wait_with_output().expect("it ends");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    for wrong in ["yes", "y", "postgres", ""] {
+        let (code, shown) = typed(wrong);
+        assert_eq!(code, Some(2), "{wrong}: {shown}");
+        assert!(shown.contains("nothing was done"), "{wrong}: {shown}");
+    }
+    sql(&app, "SELECT 1").await;
+    let name = format!("postgres@{}:{}", server.folder().display(), server.port());
+    let (code, shown) = typed(&name);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(
+        shown.contains("terminate") && shown.contains("gone"),
+        "{shown}"
+    );
+}
+
+/// The second operator is told of the first.
+#[tokio::test]
+async fn one_operator_at_a_time() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec("postgres", "postgres");
+    let state = folder();
+    let name = format!("postgres@{}:{}", spec.host, spec.port);
+    let held = stanch::journal::TargetLock::take(
+        &state.path().join("stanch/locks"),
+        &name,
+        "ada since noon",
+    )
+    .expect("the lock");
+    let run = act(&spec, state.path(), &["pg", "terminate", "1", "--yes"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("ada since noon"), "{run:?}");
+    drop(held);
+    act(
+        &spec,
+        state.path(),
+        &["pg", "terminate", "2000000", "--yes"],
+    );
+}
+
+fn session(snapshot: &Snapshot, application: &str) -> Option<Session> {
+    let all = snapshot.activity.rows().iter();
+    all.into_iter()
+        .find(|s| s.application_name.as_deref() == Some(application))
+        .cloned()
+}
+
+/// One session, guarded and approved, as the engine does it.
+async fn signalled(
+    actor: &Connected,
+    session: Session,
+    verb: Verb,
+    choice: Choice,
+) -> Result<Outcome, String> {
+    let facts = Facts {
+        own_pid: 0,
+        database: "postgres".into(),
+    };
+    let policy = Policy {
+        max: 10,
+        ..Policy::default()
+    };
+    let guarded = guard(vec![Candidate { session, choice }], verb, &facts, &policy);
+    if let Some((_, outcome)) = guarded.refused.first() {
+        return Err(outcome.reason().unwrap_or_default().to_owned());
+    }
+    let approved = guarded.approve(&Consent::Typed("t".into()), "t")?;
+    let signal = approved.get(0).ok_or("nothing approved")?;
+    Ok(send(&actor.client, &signal, Duration::from_secs(5)).await.0)
+}
+
+/// What moved on between the list and the signal is left alone: its transaction, its statement, its pid.
+#[tokio::test]
+async fn what_moved_on_is_left_alone() {
+    let server = harness::server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    let actor = connected(&server.spec("postgres", "postgres")).await;
+    let app = client(&server.spec("app", "postgres"), "victim").await;
+    sql(&app, "BEGIN; SELECT 1").await;
+    let listed = session(
+        &round(&actor, Parts::ALL, ROUND).await.expect("a round"),
+        "victim",
+    )
+    .expect("the victim");
+    // It goes on in its transaction: as idle it isn't meant any more, as this transaction it still is.
+    sql(&app, "SELECT 2").await;
+    let outcome = signalled(
+        &actor,
+        listed.clone(),
+        Verb::Terminate,
+        Choice::IdleTransaction,
+    )
+    .await
+    .expect("allowed");
+    assert_eq!(
+        outcome,
+        Outcome::Changed("it goes on in its transaction".into())
+    );
+    sql(&app, "COMMIT; BEGIN; SELECT 1").await;
+    for choice in [Choice::Transaction, Choice::IdleTransaction] {
+        let outcome = signalled(&actor, listed.clone(), Verb::Terminate, choice)
+            .await
+            .expect("allowed");
+        assert_eq!(
+            outcome,
+            Outcome::Changed("its transaction had ended by itself".into())
+        );
+    }
+    // Its pid is another's: no server reuses one on demand, so the list is older than the session.
+    let mut reused = listed.clone();
+    reused.id.backend_start = reused.xact_start;
+    let outcome = signalled(&actor, reused, Verb::Terminate, Choice::Pid)
+        .await
+        .expect("allowed");
+    assert_eq!(
+        outcome,
+        Outcome::Changed("the pid is another session's by now".into())
+    );
+    sql(&app, "COMMIT").await;
+    drop(app);
+    harness::gone(&boss, "victim").await;
+    let outcome = signalled(&actor, listed, Verb::Terminate, Choice::Pid)
+        .await
+        .expect("allowed");
+    assert_eq!(outcome, Outcome::Changed("it had ended by itself".into()));
+    actor.close().await;
+}
+
+/// Sessions that come and go while they are listed and signalled: ten thousand times, and never another one than meant.
+#[tokio::test]
+async fn ten_thousand_races() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
+    const RACES: usize = 10_000;
+    const VICTIMS: usize = 12;
+    /// Who a victim was when it was ended: pid, transaction, both in microseconds of the server's clock.
+    type Life = (i32, i64, Option<i64>);
+    let server = harness::server(&[("max_connections", "40")]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    let ended: Arc<Mutex<Vec<Life>>> = Arc::default();
+    let over = Arc::new(AtomicBool::new(false));
+    let mut victims = Vec::new();
+    for n in 0..VICTIMS {
+        let (spec, ended, over) = (
+            server.spec("app", "postgres"),
+            Arc::clone(&ended),
+            Arc::clone(&over),
+        );
+        victims.push(tokio::spawn(async move {
+            while !over.load(Ordering::Relaxed) {
+                let Ok(client) = drill::connect(&spec, &format!("v{n}")).await else { continue };
+                let born = "SELECT pid, (extract(epoch FROM backend_start) * 1000000)::int8 FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+                let Ok(row) = client.query_one(born, &[]).await else { continue };
+                let (pid, start): (i32, i64) = (row.get(0), row.get(1));
+                // Transactions come and go in a session that lives on, as a pool's do; some sessions end by themselves.
+                for turn in 0..40 {
+                    let Ok(()) = client.batch_execute("BEGIN").await else { break };
+                    let begun = "SELECT (extract(epoch FROM xact_start) * 1000000)::int8 FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+                    let xact = client.query_one(begun, &[]).await.ok().map(|row| row.get::<_, i64>(0));
+                    tokio::time::sleep(Duration::from_micros(rand::random_range(0..4000))).await;
+                    // Whoever is ended learns of it here, in the transaction that it was ended in.
+                    if client.batch_execute("SELECT 1").await.is_err() || client.is_closed() {
+                        ended.lock().expect("the list").push((pid, start, xact));
+                        break;
+                    }
+                    if client.batch_execute("COMMIT").await.is_err() {
+                        ended.lock().expect("the list").push((pid, start, xact));
+                        break;
+                    }
+                    if turn == 39 || over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            }
+        }));
+    }
+    let actor = connected(&server.spec("postgres", "postgres")).await;
+    let mut approved: Vec<Life> = Vec::new();
+    let (mut races, mut gone) = (0, 0);
+    while races < RACES {
+        let snapshot = round(&actor, Parts::of(&[stanch::model::Part::Activity]), ROUND)
+            .await
+            .expect("a round");
+        let sessions: Vec<Session> = snapshot
+            .activity
+            .rows()
+            .iter()
+            .filter(|s| s.user.as_deref() == Some("app"))
+            .cloned()
+            .collect();
+        for mut session in sessions {
+            races += 1;
+            // A list from before the pid was this session's.
+            let stale = rand::random_range(0..10) == 0;
+            if stale {
+                session.id.backend_start = session.id.backend_start.map(|at| {
+                    stanch::model::Timestamp::new(at.utc() - chrono::Duration::microseconds(1))
+                });
+            }
+            let micros =
+                |at: Option<stanch::model::Timestamp>| at.map(|at| at.utc().timestamp_micros());
+            let life = (
+                session.id.pid.0,
+                micros(session.id.backend_start).unwrap_or(0),
+                micros(session.xact_start),
+            );
+            let (Ok(outcome), true) = (
+                signalled(&actor, session, Verb::Terminate, Choice::Transaction).await,
+                !stale,
+            ) else {
+                continue;
+            };
+            match outcome {
+                Outcome::Gone | Outcome::StillAlive(_) => {
+                    gone += 1;
+                    approved.push(life);
+                }
+                Outcome::Changed(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+    for victim in victims {
+        victim.await.expect("a victim");
+    }
+    actor.close().await;
+    let ended = ended.lock().expect("the list");
+    for (pid, start, xact) in ended.iter() {
+        let meant = approved
+            .iter()
+            .any(|(p, s, x)| p == pid && s == start && (xact.is_none() || x == xact));
+        assert!(
+            meant,
+            "{pid} {start} {xact:?} was ended and wasn't approved"
+        );
+    }
+    assert!(gone > 200, "{gone} of {races} were signalled");
+    assert!(!ended.is_empty());
+    assert!(
+        races - gone > 200,
+        "{races} races, {gone} signalled: too few moved on"
+    );
+}
+
+/// A server of each kind of text: what it says to a login without the right.
+#[tokio::test]
+async fn every_versions_refusal() {
+    for (major, bin_dir) in harness::bin_dirs() {
+        let server: Server = harness::start(ServerOptions {
+            bin_dir,
+            ..ServerOptions::default()
+        })
+        .await;
+        let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+        sql(&boss, "CREATE ROLE app LOGIN; CREATE ROLE weak LOGIN").await;
+        sql(&boss, "GRANT pg_monitor TO weak").await;
+        let app = client(&server.spec("app", "postgres"), "app").await;
+        let victim = pid(&app).await.to_string();
+        let state = folder();
+        let args = ["pg", "terminate", "--yes", "--json", &victim];
+        let run = act(&server.spec("weak", "postgres"), state.path(), &args);
+        let [(_, outcome, why)] = outcomes(&run).try_into().expect("one");
+        assert_eq!(
+            (run.code, outcome.as_str()),
+            (2, "refused"),
+            "{major}: {why}"
+        );
+        assert!(
+            why.contains("pg_signal_backend") && why.contains("42501"),
+            "{major}: {why}"
+        );
+        let json: Value = run.json();
+        assert_eq!(json["schema"], "stanch.actions/1");
+        act(&server.spec("postgres", "postgres"), state.path(), &args).expect_code(0);
+    }
+}
