@@ -48,6 +48,25 @@ pub struct Guarded {
     too_many: Option<usize>,
 }
 
+impl Policy {
+    /// The rules on whose transaction it is, for a prepared one.
+    ///
+    /// # Errors
+    /// Why it is left alone.
+    pub fn allows_owner(&self, user: Option<&str>, superuser: Option<bool>) -> Result<(), String> {
+        let Some(user) = user else {
+            return Err("whose it is can't be told".into());
+        };
+        if self.protected_users.iter().any(|name| name == user) {
+            return Err("its owner is protected in stanch.yaml".into());
+        }
+        if superuser != Some(false) && !self.allow_superuser {
+            return Err("it is a superuser's (--allow-superuser)".into());
+        }
+        Ok(())
+    }
+}
+
 /// How the person said yes.
 #[derive(Clone, Debug)]
 pub enum Consent {
@@ -148,7 +167,7 @@ fn judge(
                 .into(),
         );
     }
-    name(candidate, verb)
+    name(candidate, verb, policy)
 }
 
 fn who(session: &Session, policy: &Policy) -> Result<(), String> {
@@ -163,14 +182,17 @@ fn who(session: &Session, policy: &Policy) -> Result<(), String> {
             );
         }
     }
-    let listed =
-        |list: &[String], name: Option<&String>| name.is_some_and(|name| list.contains(name));
-    if listed(&policy.protected_users, session.user.as_ref()) {
+    // Who can't be told apart from somebody protected is protected too.
+    let listed = |list: &[String], name: Option<&String>, unknown: bool| {
+        !list.is_empty() && name.map_or(unknown, |name| list.contains(name))
+    };
+    if listed(&policy.protected_users, session.user.as_ref(), true) {
         return Err("its user is protected in stanch.yaml".into());
     }
     if listed(
         &policy.protected_applications,
         session.application_name.as_ref(),
+        false,
     ) {
         return Err("its application is protected in stanch.yaml".into());
     }
@@ -182,14 +204,16 @@ fn waits_for_standby(wait: Option<&WaitEvent>) -> bool {
 }
 
 /// The signal with what identifies the session, its transaction and its statement.
-fn name(candidate: &Candidate, verb: Verb) -> Result<Signal, String> {
+fn name(candidate: &Candidate, verb: Verb, policy: &Policy) -> Result<Signal, String> {
     let session = &candidate.session;
     let xact_start = match candidate.choice {
+        // A statement that runs is in a transaction: what comes after it isn't meant, not by the stronger signal either.
+        Choice::Pid if verb == Verb::Cancel => session.xact_start,
         Choice::Pid => None,
         Choice::Transaction | Choice::IdleTransaction => Some(
             session
                 .xact_start
-                .ok_or("the transaction that it was chosen for isn't there any more")?,
+                .ok_or("it is in no transaction: what it holds is the session's own (an advisory lock); name it by its pid")?,
         ),
     };
     let state_change = match candidate.choice {
@@ -220,6 +244,10 @@ fn name(candidate: &Candidate, verb: Verb) -> Result<Signal, String> {
         xact_start,
         query_start,
         state_change,
+        usesysid: session.usesysid,
+        datid: session.datid,
+        protected_applications: policy.protected_applications.clone(),
+        allow_syncrep: policy.allow_syncrep,
     })
 }
 

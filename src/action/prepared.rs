@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use super::guard::Consent;
+use super::guard::{Consent, Policy};
 use crate::model::{Outcome, PreparedXact, Timestamp};
 use crate::source::postgres::chain;
 use crate::sql;
@@ -22,6 +22,7 @@ pub struct PreparedTarget {
     pub xact: PreparedXact,
     /// Its owner by oid: a name may be another role's by now.
     pub owner: u32,
+    pub superuser: Option<bool>,
 }
 
 /// One that somebody has said yes to. Made only here.
@@ -30,8 +31,14 @@ pub struct ApprovedRollback(PreparedTarget);
 
 impl PreparedTarget {
     /// # Errors
-    /// A yes that isn't one.
-    pub fn approve(self, consent: &Consent, target_name: &str) -> Result<ApprovedRollback, String> {
+    /// A rule against it, or a yes that isn't one.
+    pub fn approve(
+        self,
+        policy: &Policy,
+        consent: &Consent,
+        target_name: &str,
+    ) -> Result<ApprovedRollback, String> {
+        policy.allows_owner(self.xact.owner.as_deref(), self.superuser)?;
         consent.check(target_name)?;
         Ok(ApprovedRollback(self))
     }

@@ -16,19 +16,35 @@ use crate::source::postgres::chain;
 const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '5s'; SET LOCAL lock_timeout = '300ms'; \
 SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL application_name = 'stanch'";
 
+/// What must still hold for the session itself, in the same statement: the guard's rules may have been judged minutes ago.
 /// The function stands in the select list only: where the condition doesn't hold, it isn't called.
-const CANCEL: &str = "SELECT pg_catalog.pg_cancel_backend(a.pid) AS sent \
-FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a \
-WHERE a.pid = $1 AND a.backend_start = $2 AND ($3::pg_catalog.timestamptz IS NULL OR a.xact_start = $3) \
-AND a.query_start = $4 AND a.state = 'active' \
-AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()";
-const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) AS sent \
-FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a \
-WHERE a.pid = $1 AND a.backend_start = $2 AND ($3::pg_catalog.timestamptz IS NULL OR a.xact_start = $3) \
-AND ($4::pg_catalog.timestamptz IS NULL OR a.state_change = $4) \
-AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()";
-const LOOK: &str = "SELECT a.backend_start, a.xact_start, a.query_start, a.state, \
-a.wait_event_type || '/' || a.wait_event AS wait \
+macro_rules! statement {
+    ($function:literal, $more:literal) => {
+        concat!(
+            "SELECT pg_catalog.",
+            $function,
+            "(a.pid) AS sent FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a \
+             WHERE a.pid = $1 AND a.backend_start = $2 \
+             AND ($3::pg_catalog.timestamptz IS NULL OR a.xact_start = $3) \
+             AND a.usesysid IS NOT DISTINCT FROM $5::pg_catalog.oid AND a.datid IS NOT DISTINCT FROM $6::pg_catalog.oid \
+             AND coalesce(a.application_name <> ALL ($7::pg_catalog.text[]), true) \
+             AND ($8::pg_catalog.bool OR pg_catalog.lower(a.wait_event) IS DISTINCT FROM 'syncrep') \
+             AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid() ",
+            $more
+        )
+    };
+}
+
+const CANCEL: &str = statement!(
+    "pg_cancel_backend",
+    "AND a.query_start = $4::pg_catalog.timestamptz AND a.state = 'active'"
+);
+const TERMINATE: &str = statement!(
+    "pg_terminate_backend",
+    "AND ($4::pg_catalog.timestamptz IS NULL OR a.state_change = $4)"
+);
+const LOOK: &str = "SELECT a.backend_start, a.xact_start, a.query_start, a.state, a.usesysid, a.datid, \
+coalesce(a.application_name, '') AS application_name, a.wait_event_type || '/' || a.wait_event AS wait \
 FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a WHERE a.pid = $1";
 
 /// Longer than any of the statement's own bounds.
@@ -37,11 +53,17 @@ const ANSWER: Duration = Duration::from_secs(8);
 const LOOK_FIRST: Duration = Duration::from_millis(1);
 const LOOK_AT_MOST: Duration = Duration::from_millis(100);
 
-/// Sends it and waits until the session (of a cancel: the statement) is seen to be gone, for `wait` at most.
-pub async fn send(client: &Client, approved: &ApprovedSignal, wait: Duration) -> (Outcome, Millis) {
+/// Sends it and waits until the session (of a cancel: the statement) is seen to be gone, for `wait` at most, and no
+/// longer once `stop` says so.
+pub async fn send(
+    client: &Client,
+    approved: &ApprovedSignal,
+    wait: Duration,
+    stop: &dyn Fn() -> bool,
+) -> (Outcome, Millis) {
     let started = Instant::now();
     let outcome = match signal(client, approved.signal()).await {
-        Ok(true) => gone(client, approved.signal(), wait).await,
+        Ok(true) => gone(client, approved.signal(), wait, stop).await,
         Ok(false) => changed(client, approved.signal()).await,
         Err(outcome) => outcome,
     };
@@ -70,7 +92,10 @@ async fn rows(client: &Client, sql: &str, params: Params<'_>) -> Result<Vec<Row>
 /// The server's reason, with the detail that names what is missing (16 and newer).
 fn fault(error: &tokio_postgres::Error) -> Outcome {
     let Some(db) = error.as_db_error() else {
-        return Outcome::Failed(chain(error));
+        return Outcome::Failed(format!(
+            "{}: whether the signal was sent isn't known",
+            chain(error)
+        ));
     };
     let detail = db
         .detail()
@@ -95,11 +120,16 @@ async fn signal(client: &Client, s: &Signal) -> Result<bool, Outcome> {
         at(s.xact_start),
         at(last),
     );
+    let (user, database) = (s.usesysid.map(|oid| oid.0), s.datid.map(|oid| oid.0));
     let params: Params<'_> = &[
         (&pid, Type::INT4),
         (&start, Type::TIMESTAMPTZ),
         (&xact, Type::TIMESTAMPTZ),
         (&last, Type::TIMESTAMPTZ),
+        (&user, Type::OID),
+        (&database, Type::OID),
+        (&s.protected_applications, Type::TEXT_ARRAY),
+        (&s.allow_syncrep, Type::BOOL),
     ];
     let rows = rows(client, sql, params).await?;
     match rows.first().map(|row| row.get::<_, bool>("sent")) {
@@ -116,6 +146,9 @@ struct Now {
     query_start: Option<DateTime<Utc>>,
     active: bool,
     wait: Option<String>,
+    /// Login and database are still those that were approved.
+    same_client: bool,
+    protected: bool,
 }
 
 async fn look(client: &Client, s: &Signal) -> Result<Option<Now>, Outcome> {
@@ -126,6 +159,12 @@ async fn look(client: &Client, s: &Signal) -> Result<Option<Now>, Outcome> {
         query_start: row.get("query_start"),
         active: row.get::<_, Option<&str>>("state") == Some("active"),
         wait: row.get("wait"),
+        same_client: row.get::<_, Option<u32>>("usesysid") == s.usesysid.map(|oid| oid.0)
+            && row.get::<_, Option<u32>>("datid") == s.datid.map(|oid| oid.0),
+        protected: s
+            .protected_applications
+            .iter()
+            .any(|name| name == row.get::<_, &str>("application_name")),
     }))
 }
 
@@ -144,6 +183,18 @@ async fn changed(client: &Client, s: &Signal) -> Outcome {
         Some(now) if !same(now.backend_start, s.id.backend_start) => {
             Outcome::Changed("the pid is another session's by now".into())
         }
+        Some(now) if !now.same_client => {
+            Outcome::Changed("the session is another login's by now".into())
+        }
+        Some(now) if now.protected => Outcome::Refused(
+            "its application is protected in stanch.yaml: it has taken on the name since".into(),
+        ),
+        Some(now) if !s.allow_syncrep && waits_for_standby(now.wait.as_deref()) => {
+            Outcome::Changed(
+                "it waits for a synchronous standby by now: its commit stands (--allow-syncrep)"
+                    .into(),
+            )
+        }
         Some(now) if s.xact_start.is_some() && !same(now.xact_start, s.xact_start) => {
             Outcome::Changed("its transaction had ended by itself".into())
         }
@@ -154,8 +205,12 @@ async fn changed(client: &Client, s: &Signal) -> Outcome {
     }
 }
 
+fn waits_for_standby(wait: Option<&str>) -> bool {
+    wait.is_some_and(|wait| wait.to_lowercase().ends_with("/syncrep"))
+}
+
 /// `true` from the server only says that the signal was sent.
-async fn gone(client: &Client, s: &Signal, wait: Duration) -> Outcome {
+async fn gone(client: &Client, s: &Signal, wait: Duration, stop: &dyn Fn() -> bool) -> Outcome {
     let give_up = Instant::now() + wait;
     let mut pause = LOOK_FIRST;
     loop {
@@ -166,6 +221,11 @@ async fn gone(client: &Client, s: &Signal, wait: Duration) -> Outcome {
             }
             Err(other) => return other,
         };
+        if now.as_ref().is_some_and(|now| now.backend_start.is_none()) {
+            return Outcome::Failed(
+                "the signal was sent; its end can't be seen from this login: GRANT pg_read_all_stats".into(),
+            );
+        }
         let still = now.filter(|now| now.backend_start == s.id.backend_start.map(Timestamp::utc));
         let still = match (s.verb, still) {
             (_, None) => None,
@@ -178,6 +238,11 @@ async fn gone(client: &Client, s: &Signal, wait: Duration) -> Outcome {
         let Some(still) = still else {
             return Outcome::Gone;
         };
+        if stop() {
+            return Outcome::StillAlive(
+                "the signal was sent; its end isn't awaited: stopped by the operator".into(),
+            );
+        }
         if Instant::now() >= give_up {
             let on = still
                 .wait

@@ -2,14 +2,18 @@
 
 use serde::Serialize;
 
-use super::connections::Capacity;
-use crate::model::{Done, Millis, Part, Pid, SessionState, Timestamp, Verb};
+use super::blocking;
+use super::connections::{self, Capacity};
+use crate::model::{
+    Done, Millis, Outcome, Part, Pid, PreparedXact, SessionState, Snapshot, Timestamp,
+};
 
 pub const PARTS: &[Part] = &Part::ALL;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Actions {
-    pub action: Verb,
+    /// cancel, terminate, rollback_prepared
+    pub action: &'static str,
     /// Only shown: nothing was sent.
     pub dry_run: bool,
     pub candidates: Vec<CandidateRow>,
@@ -53,9 +57,11 @@ pub struct CandidateRow {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct OutcomeRow {
-    pub pid: Pid,
+    /// `null` for a prepared transaction.
+    pub pid: Option<Pid>,
     pub backend_start: Option<Timestamp>,
-    pub action: Verb,
+    pub gid: Option<String>,
+    pub action: &'static str,
     pub outcome: &'static str,
     pub reason: Option<String>,
     pub waited_ms: Millis,
@@ -64,12 +70,59 @@ pub struct OutcomeRow {
 impl From<&Done> for OutcomeRow {
     fn from(done: &Done) -> Self {
         Self {
-            pid: done.id.pid,
+            pid: Some(done.id.pid),
             backend_start: done.id.backend_start,
-            action: done.verb,
+            gid: None,
+            action: done.verb.word(),
             outcome: done.outcome.word(),
             reason: done.outcome.reason().map(str::to_owned),
             waited_ms: done.waited,
+        }
+    }
+}
+
+impl After {
+    /// As the server is in this snapshot.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            capacity: connections::capacity(snapshot),
+            blocked_total: snapshot
+                .locks
+                .get()
+                .map(|_| blocking::report(snapshot).data.blocked),
+        }
+    }
+}
+
+impl Actions {
+    /// Of one prepared transaction; without an outcome it was only shown.
+    pub fn of_prepared(
+        xact: &PreparedXact,
+        outcome: Option<&Outcome>,
+        stopped: Option<String>,
+        journal: Option<String>,
+        question: &str,
+        snapshot: &Snapshot,
+    ) -> Self {
+        let row = outcome.map(|outcome| OutcomeRow {
+            pid: None,
+            backend_start: None,
+            gid: Some(xact.gid.clone()),
+            action: "rollback_prepared",
+            outcome: outcome.word(),
+            reason: outcome.reason().map(str::to_owned),
+            waited_ms: Millis(0),
+        });
+        Self {
+            action: "rollback_prepared",
+            dry_run: outcome.is_none() && stopped.is_none(),
+            candidates: Vec::new(),
+            outcomes: row.into_iter().collect(),
+            stopped,
+            before: After::of(snapshot),
+            after: None,
+            journal,
+            notes: vec![question.to_owned()],
         }
     }
 }

@@ -186,6 +186,14 @@ pub fn entry(id: FindingId) -> Entry {
     }
 }
 
+/// The built-in book that walks through what was found.
+pub fn runbook(id: FindingId) -> Option<&'static str> {
+    match id {
+        FindingId::ConnLeak | FindingId::TxIdleInTransaction => Some("idle-in-transaction"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -113,7 +113,8 @@ pub fn write(path: &Path, snapshot: &Snapshot) -> io::Result<()> {
     write_to(part.as_file_mut(), snapshot)?;
     part.as_file().sync_all()?;
     part.persist(&path).map_err(|error| error.error)?;
-    Ok(())
+    // The name is on disk too.
+    File::open(folder)?.sync_all()
 }
 
 fn write_to(file: &mut File, snapshot: &Snapshot) -> io::Result<()> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
+use super::args_effect::{ActArgs, RollbackArgs, RunbookCommand};
 use super::complete;
 use crate::drill::Incident;
 use crate::model::{ExitCode, SessionState};
-use crate::operate::Until;
 use crate::source::postgres::catalog;
 use crate::view::Format;
 
@@ -151,6 +151,9 @@ pub enum Command {
     Query(QueryCommand),
     /// Can I connect, what may I see and do, what is missing and the GRANT that gives it
     Doctor(SnapshotArgs),
+    /// Runbooks, walked step by step
+    #[command(subcommand)]
+    Runbook(RunbookCommand),
     /// A throwaway server with a real incident on it, to practise on
     Drill(DrillArgs),
     /// What a shell reads to complete commands, options, and names of queries and targets
@@ -228,68 +231,6 @@ pub enum PgCommand {
     Terminate(ActArgs),
     /// Roll back a prepared transaction, in its own database
     RollbackPrepared(RollbackArgs),
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct ActArgs {
-    /// Sessions by pid, as stanch pg activity shows them now
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pub pids: Vec<i32>,
-    /// Sessions that are idle in transaction (needs --longer-than)
-    #[arg(long)]
-    pub idle_in_transaction: bool,
-    /// The roots of the blocking forest
-    #[arg(long)]
-    pub roots: bool,
-    /// Of these, only those in their state for so long
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub longer_than: Option<Duration>,
-    /// Of these, only sessions of this user
-    #[arg(long, value_name = "NAME")]
-    pub user: Vec<String>,
-    /// Of these, only sessions of this application_name
-    #[arg(long, value_name = "NAME")]
-    pub app: Vec<String>,
-    /// More sessions than this are refused as a whole
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub max: usize,
-    /// So many at a time
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
-    pub batch: usize,
-    /// Between two batches
-    #[arg(long, value_name = "TIME", value_parser = wait, default_value = "2s")]
-    pub pause: Duration,
-    /// Stop after a batch once this holds, such as 'used_pct < 70'
-    #[arg(long, value_name = "CONDITION", value_parser = Until::parse)]
-    pub until: Option<Until>,
-    /// How long the end of each is awaited
-    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
-    pub wait: Duration,
-    /// Superusers' sessions too
-    #[arg(long)]
-    pub allow_superuser: bool,
-    /// Also sessions that wait for a synchronous standby: their commit stands, unreplicated
-    #[arg(long)]
-    pub allow_syncrep: bool,
-    /// Sessions in other databases of the server too
-    #[arg(long)]
-    pub all_databases: bool,
-    /// Don't ask (needs a target of stanch.yaml or an explicit host); without a terminal and without this nothing is done
-    #[arg(long)]
-    pub yes: bool,
-    #[command(flatten)]
-    pub connect: ConnectArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct RollbackArgs {
-    /// As stanch pg transactions shows it
-    pub gid: String,
-    /// Don't ask (needs a target of stanch.yaml or an explicit host)
-    #[arg(long)]
-    pub yes: bool,
-    #[command(flatten)]
-    pub connect: ConnectArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -526,7 +467,7 @@ fn ports(text: &str) -> Result<String, String> {
     }
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|number| *number > 0)
@@ -534,7 +475,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 }
 
 /// Any time that a clock can be moved by.
-fn wait(text: &str) -> Result<Duration, String> {
+pub(super) fn wait(text: &str) -> Result<Duration, String> {
     let time = duration(text)?;
     if time.is_zero() {
         Ok(time)
@@ -548,7 +489,7 @@ fn query_names() -> clap::builder::PossibleValuesParser {
 }
 
 /// `500ms`, `30s`, `5m`; a bare number is seconds, as in libpq.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse() {
         return Ok(Duration::from_secs(seconds));
     }
@@ -556,7 +497,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A limit that the server or the clock keeps in whole milliseconds, of which 0 would mean none.
-fn limit(text: &str) -> Result<Duration, String> {
+pub(super) fn limit(text: &str) -> Result<Duration, String> {
     const MOST: Duration = Duration::from_millis(i32::MAX as u64);
     let time = duration(text)?;
     if (Duration::from_millis(1)..=MOST).contains(&time) {

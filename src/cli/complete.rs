@@ -28,6 +28,16 @@ pub fn targets() -> ArgValueCandidates {
     })
 }
 
+/// The built-in runbooks.
+pub fn runbooks() -> ArgValueCandidates {
+    words(|| {
+        crate::runbook::builtin::BOOKS
+            .iter()
+            .map(|book| book.id.to_owned())
+            .collect()
+    })
+}
+
 /// The ids of findings.
 pub fn findings() -> ArgValueCandidates {
     words(|| {

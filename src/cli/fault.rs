@@ -26,6 +26,8 @@ pub enum Fault {
     Saved(ReadError),
     List(NoSuchList),
     Save(String),
+    /// A runbook that can't be read, or has faults.
+    Book(String),
     /// Somebody else acts there, or the answer was no: nothing was done.
     Busy(String),
     Act(ActError),
@@ -45,7 +47,7 @@ impl Fault {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) | Self::ConnInput(_) | Self::List(_) => ExitCode::Usage,
-            Self::Config(_) | Self::Saved(_) => ExitCode::Input,
+            Self::Config(_) | Self::Saved(_) | Self::Book(_) => ExitCode::Input,
             Self::Busy(_) => ExitCode::Critical,
             Self::Connect(_)
             | Self::Round(_)
@@ -74,6 +76,7 @@ impl Fault {
             | Self::Config(_)
             | Self::Save(_)
             | Self::Busy(_)
+            | Self::Book(_)
             | Self::Act(_)
             | Self::Io(_) => None,
         }
@@ -88,7 +91,9 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) | Self::Save(text) | Self::Busy(text) => f.write_str(text),
+            Self::Usage(text) | Self::Save(text) | Self::Busy(text) | Self::Book(text) => {
+                f.write_str(text)
+            }
             Self::ConnInput(error) => error.fmt(f),
             Self::Config(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),

@@ -1,6 +1,7 @@
 //! The only user of arguments, environment, terminal and the local clock: arguments → settings → commands.
 
 mod args;
+mod args_effect;
 mod commands;
 mod complete;
 mod fault;

@@ -7,7 +7,9 @@ use super::args::ConnectArgs;
 use super::fault::Fault;
 use crate::config::{self, Config, Protect};
 use crate::model::{Origin, Secret, Thresholds};
-use crate::source::postgres::{ConnInput, Environment, KnockOptions, Plan, RoundOptions, conninfo};
+use crate::source::postgres::{
+    ConnInput, ConnSpec, Environment, KnockOptions, Plan, RoundOptions, conninfo,
+};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -25,9 +27,7 @@ pub struct ConnectSettings {
 
 /// What acting needs beside the way there.
 pub struct ActSettings {
-    /// What the person types: the name in `stanch.yaml`, else `database@host:port`.
-    pub target_name: String,
-    /// A target of `stanch.yaml`, or a host that was given on the command line.
+    /// A host (or service) that stands in the target of `stanch.yaml` or on the command line: not only in the environment.
     pub named_in_full: bool,
     pub operator: String,
     /// Where journals and locks are kept.
@@ -36,21 +36,33 @@ pub struct ActSettings {
     pub protected_applications: Vec<String>,
 }
 
+impl ActSettings {
+    /// What the person types: the name in `stanch.yaml` where there is one, else the place that was really reached.
+    pub fn name_of(&self, spec: &ConnSpec) -> String {
+        let address = spec
+            .hostaddr
+            .as_ref()
+            .filter(|address| **address != spec.host)
+            .map_or(String::new(), |address| format!("[{address}]"));
+        spec.name
+            .clone()
+            .unwrap_or_else(|| format!("{}@{}{address}:{}", spec.database, spec.host, spec.port))
+    }
+}
+
 /// The files that may be there: of the working directory, and of the user's configuration folder.
 fn config_files(env: &Environment) -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("stanch.yaml")];
-    let home = env
-        .get("HOME")
-        .map(|home| PathBuf::from(home).join(".config"));
-    if let Some(folder) = env
-        .get("XDG_CONFIG_HOME")
-        .filter(|f| !f.is_empty())
-        .map(PathBuf::from)
-        .or(home)
-    {
-        places.push(folder.join("stanch/stanch.yaml"));
-    }
+    places.extend(config_folder(env).map(|folder| folder.join("stanch/stanch.yaml")));
     places
+}
+
+/// `$XDG_CONFIG_HOME`, else `~/.config`.
+pub fn config_folder(env: &Environment) -> Option<PathBuf> {
+    env.get("XDG_CONFIG_HOME")
+        .filter(|folder| !folder.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env.get("HOME")?).join(".config")))
 }
 
 /// Reads `stanch.yaml`: the first that is there.
@@ -116,11 +128,11 @@ impl ConnectSettings {
         }
         let host_given = settings.plan.parameters.iter().any(|p| {
             let places = ["host", "hostaddr", "service"].contains(&p.name.as_str());
-            places
-                && matches!(
-                    p.origin,
-                    Origin::Flag { .. } | Origin::Url | Origin::Conninfo
-                )
+            let written = matches!(
+                p.origin,
+                Origin::Flag { .. } | Origin::Url | Origin::Conninfo | Origin::Target { .. }
+            );
+            places && written
         });
         let state = env
             .get("XDG_STATE_HOME")
@@ -132,11 +144,7 @@ impl ConnectSettings {
             })?;
         let protect = protected(env)?;
         let acting = ActSettings {
-            target_name: place
-                .name
-                .clone()
-                .unwrap_or_else(|| format!("{}@{}:{}", place.database, place.host, place.port)),
-            named_in_full: place.name.is_some() || host_given,
+            named_in_full: host_given,
             operator: env
                 .account
                 .as_ref()

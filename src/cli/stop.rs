@@ -1,5 +1,10 @@
 //! The ways in which a person ends what goes on until it is ended.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::fault::Fault;
@@ -23,5 +28,36 @@ impl Stop {
             _ = terminate.recv() => {}
             _ = hangup.recv() => {}
         }
+    }
+}
+
+/// Counts how often the person asks to stop, also while something blocks: once, after what goes on; twice, now.
+#[derive(Clone, Debug, Default)]
+pub struct Stops {
+    count: Arc<AtomicUsize>,
+    watched: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Stops {
+    /// From now on the signals are counted instead of ending the program.
+    ///
+    /// # Errors
+    /// When they can't be had.
+    pub fn watch(&self) -> std::io::Result<()> {
+        if self.watched.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let count = Arc::clone(&self.count);
+        std::thread::spawn(move || {
+            for _ in signals.forever() {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        Ok(())
+    }
+
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
     }
 }

@@ -31,6 +31,44 @@ pub enum Event {
         /// The snapshot that justifies what follows, beside this file.
         evidence: String,
     },
+    /// A runbook, as it was when it began.
+    Book {
+        id: String,
+        sha256: String,
+        inputs: std::collections::BTreeMap<String, String>,
+    },
+    StepStart {
+        step: String,
+    },
+    /// What a person answered, or what stands in the book for nobody.
+    Answer {
+        step: String,
+        answer: String,
+        attended: bool,
+    },
+    Expectation {
+        step: String,
+        that: String,
+        held: bool,
+    },
+    /// A snapshot that was kept.
+    Captured {
+        step: String,
+        file: String,
+    },
+    /// What was written down.
+    Note {
+        step: String,
+        question: String,
+        text: String,
+    },
+    StepEnd {
+        step: String,
+        came: String,
+    },
+    BookEnd {
+        end: String,
+    },
     /// The candidates as the person saw them.
     Candidates {
         signals: Vec<Signal>,

@@ -112,7 +112,8 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {
     move |error| JournalError::Io { path, error }
 }
 
-fn hash(line: &str) -> String {
+/// SHA-256 in hexadecimal.
+pub fn hash(line: &str) -> String {
     Sha256::digest(line.as_bytes())
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -128,17 +129,19 @@ pub fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
     let mut records: Vec<Record> = Vec::new();
     let mut prev = String::new();
     let mut reader = BufReader::new(File::open(path).map_err(at(path))?);
-    let mut line = String::new();
+    let mut line: Vec<u8> = Vec::new();
     let damaged = |line: usize, what: &str| JournalError::Damaged {
         path: path.to_path_buf(),
         line,
         what: what.into(),
     };
-    while reader.read_line(&mut line).map_err(at(path))? > 0 {
+    // Bytes: a crash may have cut a character in two.
+    while reader.read_until(b'\n', &mut line).map_err(at(path))? > 0 {
         let number = records.len() + 1;
-        let Some(whole) = line.strip_suffix('\n') else {
+        let Some(whole) = line.strip_suffix(b"\n") else {
             break;
         };
+        let whole = std::str::from_utf8(whole).map_err(|_| damaged(number, "it isn't UTF-8"))?;
         let record: Record =
             serde_json::from_str(whole).map_err(|error| damaged(number, &error.to_string()))?;
         if record.seq + 1 != number as u64 || record.prev != prev {

@@ -41,10 +41,16 @@ impl TargetLock {
             .mode(0o600)
             .open(folder.join(format!("{name}.lock")))
             .map_err(told)?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if let Err(errno) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if errno != rustix::io::Errno::WOULDBLOCK {
+                return Err(told(errno.into()));
+            }
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
-            return Err(Holder(holder));
+            return Err(Holder(format!(
+                "somebody acts there already: {holder} (a lock of this folder only: {})",
+                folder.display()
+            )));
         }
         file.set_len(0)
             .and_then(|()| file.rewind())

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{BackendId, Millis, Timestamp};
+use crate::model::{BackendId, Millis, Oid, Timestamp};
 
 /// What a session is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,13 @@ pub struct Signal {
     pub xact_start: Option<Timestamp>,
     /// The statement that a cancel is for, which must still be running.
     pub query_start: Option<Timestamp>,
+    /// Whose it is and in which database.
+    pub usesysid: Option<Oid>,
+    pub datid: Option<Oid>,
+    /// Names that it must not have taken on since.
+    pub protected_applications: Vec<String>,
+    /// Also while it waits for a synchronous standby.
+    pub allow_syncrep: bool,
     /// Since when it does nothing in its transaction, where it was chosen for that.
     pub state_change: Option<Timestamp>,
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::halt::Halt;
 use super::operator::{Ask, Operator, Plan};
 use super::select::{Chosen, Selection, choose};
 use super::until::Until;
 use crate::action::guard::guard;
 use crate::action::{Approved, ApprovedSignal, Consent, Facts, Guarded, Policy, send};
 use crate::analysis::actions::After;
-use crate::analysis::{blocking, connections};
 use crate::bundle;
 use crate::journal::{Effect, Event, Journal, JournalError, Left};
-use crate::model::{Done, Millis, Outcome, Snapshot, Verb};
+use crate::model::{BackendId, Done, ExitCode, Millis, Outcome, Pid, Snapshot, Verb};
 use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
 
 /// What is to be done, and how far.
@@ -37,6 +37,8 @@ pub struct ActRequest {
     /// Where journals are kept.
     pub runs: PathBuf,
     pub run_name: String,
+    /// The number of the first effect: a runbook may have had some before.
+    pub first_effect: usize,
     pub clock: fn() -> crate::model::Timestamp,
 }
 
@@ -47,12 +49,28 @@ pub struct Acted {
     pub done: Vec<Done>,
     pub dry_run: bool,
     /// Why nothing, or not all, was done.
-    pub stopped: Option<String>,
-    pub refused_as_a_whole: bool,
+    pub stopped: Option<Halt>,
     pub before: After,
     pub after: Option<After>,
     pub journal: Option<PathBuf>,
     pub notes: Vec<String>,
+}
+
+impl Acted {
+    /// 2 where something was refused, is still there or failed, or nothing could be approved; 5 where the person stopped it
+    /// or said no; 0 where nothing was to be done.
+    pub fn exit_code(&self) -> ExitCode {
+        let fault = self.done.iter().any(|done| done.outcome.is_fault());
+        match &self.stopped {
+            Some(Halt::TooMany(_)) => ExitCode::Critical,
+            _ if self.dry_run => ExitCode::Ok,
+            _ if fault => ExitCode::Critical,
+            Some(halt) if halt.is_by_person() => ExitCode::Stopped,
+            Some(Halt::Fault(_)) => ExitCode::Critical,
+            Some(Halt::Nothing(_)) if !self.chosen.is_empty() => ExitCode::Critical,
+            _ => ExitCode::Ok,
+        }
+    }
 }
 
 /// Why it came to nothing.
@@ -79,6 +97,7 @@ pub async fn act(
     connected: &Connected,
     request: &ActRequest,
     operator: &mut dyn Operator,
+    journal: Option<&mut Journal>,
 ) -> Result<Acted, ActError> {
     let snapshot = round(connected, Parts::ALL, request.round).await?;
     let (chosen, notes) = choose(&snapshot, &request.selection, request.verb);
@@ -89,13 +108,14 @@ pub async fn act(
     let candidates = chosen.iter().map(|c| c.candidate.clone()).collect();
     let guarded = guard(candidates, request.verb, &facts, &request.policy);
     let mut acted = Acted {
-        before: measure(&snapshot),
+        before: After::of(&snapshot),
+        done: missing(&snapshot, request)
+            .chain(refusals(&guarded, request.verb))
+            .collect(),
         snapshot,
         chosen,
-        done: refusals(&guarded, request.verb),
         dry_run: false,
         stopped: None,
-        refused_as_a_whole: false,
         after: None,
         journal: None,
         notes,
@@ -109,11 +129,10 @@ pub async fn act(
     };
     let answer = operator.confirm(&plan)?;
     if let Some(count) = guarded.too_many() {
-        acted.refused_as_a_whole = true;
-        acted.stopped = Some(format!(
+        acted.stopped = Some(Halt::TooMany(format!(
             "{count} sessions, more than --max {}: refused as a whole, nothing was signalled",
             request.policy.max
-        ));
+        )));
         return Ok(acted);
     }
     let consent = match answer {
@@ -124,8 +143,8 @@ pub async fn act(
         }
         Ask::No => {
             acted.stopped = Some(match guarded.allowed.is_empty() {
-                true => "there is nothing to signal".into(),
-                false => "not confirmed: nothing was done".into(),
+                true => Halt::Nothing("there is nothing to signal".into()),
+                false => Halt::Declined("not confirmed: nothing was done".into()),
             });
             return Ok(acted);
         }
@@ -133,65 +152,79 @@ pub async fn act(
     let approved = match guarded.approve(&consent, &request.target_name) {
         Ok(approved) => approved,
         Err(why) => {
-            acted.stopped = Some(why);
+            acted.stopped = Some(match consent {
+                Consent::Typed(_) => Halt::Declined(why),
+                Consent::Yes { .. } => Halt::Fault(why),
+            });
             return Ok(acted);
         }
     };
     if approved.signals().is_empty() {
-        acted.stopped = Some("there is nothing to signal".into());
+        acted.stopped = Some(Halt::Nothing("there is nothing to signal".into()));
         return Ok(acted);
     }
-    let mut journal = begin(request, &acted.snapshot, &guarded, &consent)?;
+    let mut own = None;
+    let of_a_book = journal.is_some();
+    let journal = match journal {
+        Some(journal) => journal,
+        None => own.insert(begin(request, &acted.snapshot)?),
+    };
+    candidates_written(journal, &guarded, &consent)?;
     acted.journal = Some(journal.path().to_path_buf());
     let mut run = Run {
         connected,
         request,
-        operator,
-        journal: &mut journal,
-        next: 0,
+        operator: &mut *operator,
+        journal: &mut *journal,
+        next: request.first_effect,
     };
-    acted.stopped = run.batches(&approved, &mut acted.done).await?;
+    acted.stopped = run.batches(&approved, &mut acted.done).await;
     // Where the connection is lost by now, what was done stands all the same.
     if let Ok(after) = round(connected, Parts::ALL, request.round).await {
-        acted.after = Some(measure(&after));
+        acted.after = Some(After::of(&after));
     }
-    let fault = acted.done.iter().any(|done| done.outcome.is_fault());
-    journal.write(Event::RunEnd {
-        code: if fault { 2 } else { 0 },
-    })?;
+    if !of_a_book {
+        let code = acted.exit_code().code();
+        if let Err(error) = journal.write(Event::RunEnd { code }) {
+            operator.note(&error.to_string());
+        }
+    }
     Ok(acted)
 }
 
-fn measure(snapshot: &Snapshot) -> After {
-    After {
-        capacity: connections::capacity(snapshot),
-        blocked_total: snapshot
-            .locks
-            .get()
-            .map(|_| blocking::report(snapshot).data.blocked),
-    }
+/// The pids that were asked for and aren't there.
+fn missing<'r>(
+    snapshot: &Snapshot,
+    request: &'r ActRequest,
+) -> impl Iterator<Item = Done> + use<'r> {
+    let there: Vec<Pid> = snapshot.activity.rows().iter().map(|s| s.pid()).collect();
+    let gone = request.selection.pids.iter().map(|pid| Pid(*pid));
+    gone.filter(move |pid| !there.contains(pid))
+        .map(|pid| Done {
+            verb: request.verb,
+            id: BackendId {
+                pid,
+                backend_start: None,
+            },
+            outcome: Outcome::Changed("no such process".into()),
+            waited: Millis(0),
+        })
 }
 
-fn refusals(guarded: &Guarded, verb: Verb) -> Vec<Done> {
+fn refusals(guarded: &Guarded, verb: Verb) -> impl Iterator<Item = Done> + '_ {
     guarded
         .refused
         .iter()
-        .map(|(candidate, outcome)| Done {
+        .map(move |(candidate, outcome)| Done {
             verb,
             id: candidate.session.id,
             outcome: outcome.clone(),
             waited: Millis(0),
         })
-        .collect()
 }
 
 /// The journal's beginning and the evidence, both on disk before the first signal.
-fn begin(
-    request: &ActRequest,
-    snapshot: &Snapshot,
-    guarded: &Guarded,
-    consent: &Consent,
-) -> Result<Journal, ActError> {
+fn begin(request: &ActRequest, snapshot: &Snapshot) -> Result<Journal, ActError> {
     let mut journal = Journal::create(&request.runs, &request.run_name, request.clock)?;
     let evidence = journal.evidence();
     bundle::write(&evidence, snapshot).map_err(|error| ActError::Evidence {
@@ -206,6 +239,14 @@ fn begin(
         version: env!("CARGO_PKG_VERSION").into(),
         evidence: evidence.display().to_string(),
     })?;
+    Ok(journal)
+}
+
+fn candidates_written(
+    journal: &mut Journal,
+    guarded: &Guarded,
+    consent: &Consent,
+) -> Result<(), JournalError> {
     journal.write(Event::Candidates {
         signals: guarded.allowed.iter().map(|(_, s)| s.clone()).collect(),
         refused: guarded
@@ -222,11 +263,10 @@ fn begin(
             Consent::Typed(_) => "the target's name was typed".into(),
             Consent::Yes { .. } => "--yes".into(),
         },
-    })?;
-    Ok(journal)
+    })
 }
 
-/// The part that signals.
+/// The part that signals. Once a signal is out, nothing ends the run without its outcomes: what goes wrong stops it.
 struct Run<'r> {
     connected: &'r Connected,
     request: &'r ActRequest,
@@ -237,109 +277,131 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// All of them, batch by batch; the reason where it ends early.
-    async fn batches(
-        &mut self,
-        approved: &Approved,
-        done: &mut Vec<Done>,
-    ) -> Result<Option<String>, ActError> {
+    async fn batches(&mut self, approved: &Approved, done: &mut Vec<Done>) -> Option<Halt> {
         let total = approved.signals().len();
         let size = self.request.batch.max(1);
-        let mut stopped: Option<String> = None;
+        let mut stopped: Option<Halt> = None;
         for n in 0..total {
             let Some(signal) = approved.get(n) else { break };
             if stopped.is_none() && n > 0 && n % size == 0 {
-                stopped = self.between().await?;
+                stopped = self.between().await;
             }
-            if stopped.is_none() && self.operator.stops() > 1 {
-                stopped = Some("stopped by the operator".into());
-                self.stopped(stopped.as_deref())?;
+            if stopped.is_none()
+                && (self.operator.stops() > 1 || n == 0 && self.operator.stops() > 0)
+            {
+                stopped = Some(Halt::by_operator());
             }
             let one = match &stopped {
                 Some(why) => Done {
                     verb: signal.signal().verb,
                     id: signal.signal().id,
-                    outcome: Outcome::Skipped(why.clone()),
+                    outcome: Outcome::Skipped(why.text().to_owned()),
                     waited: Millis(0),
                 },
-                None => self.one(&signal).await?,
+                None => {
+                    let (one, why) = self.one(&signal).await;
+                    stopped = why;
+                    one
+                }
             };
             self.operator.done(&one);
             done.push(one);
         }
-        Ok(stopped)
-    }
-
-    fn stopped(&mut self, why: Option<&str>) -> Result<(), JournalError> {
-        self.journal.write(Event::Stopped {
-            why: why.unwrap_or_default().into(),
-        })
+        if stopped.is_none() && self.operator.stops() > 0 {
+            stopped = Some(Halt::by_operator());
+        }
+        if let Some(why) = &stopped {
+            let why = why.text().to_owned();
+            let event = Event::Stopped { why };
+            if let Err(error) = self.journal.write(event) {
+                self.operator.note(&error.to_string());
+            }
+        }
+        stopped
     }
 
     /// Between two batches: the operator's wish, the pause, the condition.
-    async fn between(&mut self) -> Result<Option<String>, ActError> {
+    async fn between(&mut self) -> Option<Halt> {
         let end = Instant::now() + self.request.pause;
         while Instant::now() < end && self.operator.stops() == 0 {
             sleep(Duration::from_millis(20).min(end - Instant::now())).await;
         }
         if self.operator.stops() > 0 {
-            let why = "stopped by the operator after a batch".to_owned();
-            self.stopped(Some(&why))?;
-            return Ok(Some(why));
+            return Some(Halt::Operator(
+                "stopped by the operator after a batch".into(),
+            ));
         }
-        let Some(until) = &self.request.until else {
-            return Ok(None);
-        };
+        let until = self.request.until.as_ref()?;
         let (holds, measured) = match round(self.connected, Parts::ALL, self.request.round).await {
             Ok(snapshot) => until.holds(&snapshot),
             Err(error) => (true, format!("it can't be measured any more ({error})")),
         };
         self.operator.note(&measured);
-        self.journal.write(Event::BatchEnd {
+        let event = Event::BatchEnd {
             measured: measured.clone(),
-        })?;
-        if !holds {
-            return Ok(None);
+        };
+        if let Err(error) = self.journal.write(event) {
+            return Some(Halt::Fault(no_journal(&error)));
         }
-        let why = format!("--until: {measured}");
-        self.stopped(Some(&why))?;
-        Ok(Some(why))
+        holds.then(|| Halt::Until(format!("--until: {measured}")))
     }
 
-    /// One session: intent on disk, signal, result on disk; and the stronger signal, where it was asked for.
-    async fn one(&mut self, signal: &ApprovedSignal) -> Result<Done, ActError> {
+    /// One session: intent on disk, signal, result on disk; and the stronger signal, where it was asked for. Why nothing
+    /// more may follow, where that is so.
+    async fn one(&mut self, signal: &ApprovedSignal) -> (Done, Option<Halt>) {
         let wait = match (signal.signal().verb, self.request.grace) {
             (Verb::Cancel, Some(grace)) => grace,
             _ => self.request.wait,
         };
-        let first = self.effect(signal, wait).await?;
+        let (first, stopped) = self.effect(signal, wait).await;
         let escalates = signal.signal().verb == Verb::Cancel
             && self.request.grace.is_some()
+            && stopped.is_none()
+            && self.operator.stops() == 0
             && matches!(first.outcome, Outcome::StillAlive(_));
         if escalates {
-            self.operator.done(&first);
             return self.effect(&signal.escalated(), self.request.wait).await;
         }
-        Ok(first)
+        (first, stopped)
     }
 
-    async fn effect(&mut self, signal: &ApprovedSignal, wait: Duration) -> Result<Done, ActError> {
+    async fn effect(&mut self, signal: &ApprovedSignal, wait: Duration) -> (Done, Option<Halt>) {
         let n = self.next;
         self.next += 1;
-        self.journal.write(Event::EffectIntent {
-            n,
-            effect: Effect::Signal(signal.signal().clone()),
-        })?;
-        let (outcome, waited) = send(&self.connected.client, signal, wait).await;
-        self.journal.write(Event::EffectResult {
-            n,
-            outcome: outcome.clone(),
-            waited_ms: waited.0,
-        })?;
-        Ok(Done {
+        let done = |outcome, waited| Done {
             verb: signal.signal().verb,
             id: signal.signal().id,
             outcome,
             waited,
-        })
+        };
+        let intent = Event::EffectIntent {
+            n,
+            effect: Effect::Signal(signal.signal().clone()),
+        };
+        if let Err(error) = self.journal.write(intent) {
+            let why = no_journal(&error);
+            let outcome = Outcome::Skipped(why.clone());
+            return (done(outcome, Millis(0)), Some(Halt::Fault(why)));
+        }
+        let operator = &*self.operator;
+        let stop = || operator.stops() > 1;
+        let (outcome, waited) = send(&self.connected.client, signal, wait, &stop).await;
+        let result = Event::EffectResult {
+            n,
+            outcome: outcome.clone(),
+            waited_ms: waited.0,
+        };
+        let written = self.journal.write(result);
+        let lost = self.connected.client.is_closed();
+        let stopped = match written {
+            Err(error) => Some(Halt::Fault(no_journal(&error))),
+            Ok(()) if lost => Some(Halt::Fault("the connection was lost".into())),
+            Ok(()) => None,
+        };
+        (done(outcome, waited), stopped)
     }
+}
+
+fn no_journal(error: &JournalError) -> String {
+    format!("the journal can't be written, so nothing more is done: {error}")
 }

@@ -53,10 +53,9 @@ pub fn choose(
     let sessions: Vec<&Session> = snapshot.activity.rows().iter().collect();
     let mut chosen: Vec<(&Session, Choice)> = Vec::new();
     for pid in &selection.pids {
-        match sessions.iter().find(|s| s.pid() == Pid(*pid)) {
-            Some(session) => chosen.push((session, Choice::Pid)),
-            None => notes.push(format!("pid {pid}: no such session")),
-        }
+        // One that isn't there has an outcome of its own.
+        let session = sessions.iter().find(|s| s.pid() == Pid(*pid));
+        chosen.extend(session.map(|session| (*session, Choice::Pid)));
     }
     if selection.roots {
         for root in &forest.roots {

@@ -12,7 +12,7 @@ fn state(code: ExitCode) -> &'static str {
         ExitCode::Ok => "OK",
         ExitCode::Warning => "WARNING",
         ExitCode::Critical => "CRITICAL",
-        ExitCode::Unknown | ExitCode::Usage | ExitCode::Input => "UNKNOWN",
+        _ => "UNKNOWN",
     }
 }
 

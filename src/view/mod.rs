@@ -18,4 +18,4 @@ pub use header::identity;
 pub use reports::{Table, actions, explain, query};
 pub use sanitize::{clean, cut, width};
 pub use sheet::{Col, Sheet, col};
-pub use show::{Names, NoSuchList, down, lists, show, show_json, show_names, show_sheet};
+pub use show::{Names, NoSuchList, down, lists, show, show_json, show_names, show_sheet, text};

@@ -5,7 +5,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::console::{Console, Format};
+use super::console::{Console, Format, Style};
 use super::json::document;
 use super::reports::Table;
 use super::sheet::Sheet;
@@ -41,11 +41,7 @@ pub fn lists(console: &Console, sheets: &[Sheet]) -> Result<(), NoSuchList> {
 /// When standard output can't be written to.
 pub fn show<D: Serialize + Table>(console: &mut Console, report: &Report<D>) -> io::Result<()> {
     let text = match console.format {
-        Format::Table => {
-            let mut text = header::header(&report.head, console.style);
-            text.push_str(&report.data.table(&report.head, console.style));
-            text
-        }
+        Format::Table => text(report, console.style),
         Format::Json => document(report, console.compact)?,
         Format::Csv => {
             // There is no room for it in the rows, and a part is never taken for the whole.
@@ -62,6 +58,13 @@ pub fn show<D: Serialize + Table>(console: &mut Console, report: &Report<D>) -> 
         Format::Prometheus => prometheus::document(&report.head, report.data.metrics(&report.head)),
     };
     console.result(&text)
+}
+
+/// A report as text for people, with its header.
+pub fn text<D: Table>(report: &Report<D>, style: Style) -> String {
+    let mut text = header::header(&report.head, style);
+    text.push_str(&report.data.table(&report.head, style));
+    text
 }
 
 /// Writes any serialisable result as JSON.

@@ -157,7 +157,7 @@ fn a_cancel_needs_something_that_runs() {
 fn how_each_is_named() {
     for (verb, choice, xact, query, change) in [
         (Verb::Terminate, Choice::Pid, None, None, None),
-        (Verb::Cancel, Choice::Pid, None, Some(20), None),
+        (Verb::Cancel, Choice::Pid, Some(10), Some(20), None),
         (Verb::Terminate, Choice::Transaction, Some(10), None, None),
         (Verb::Cancel, Choice::Transaction, Some(10), Some(20), None),
         (

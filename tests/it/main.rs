@@ -13,4 +13,5 @@ mod formats;
 mod guard;
 mod layering;
 mod reference;
+mod runbook;
 mod triage;

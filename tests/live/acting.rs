@@ -13,7 +13,7 @@ use stanch::model::{Outcome, Session, Snapshot, Verb};
 use stanch::source::postgres::connect::attempt;
 use stanch::source::postgres::{ConnSpec, Connected, Parts, RoundOptions, round};
 
-use crate::harness::{self, Run, admin, client, folder, run, scene, sql, stanch_command};
+use crate::harness::{self, Run, admin, client, folder, journals, run, scene, sql, stanch_command};
 
 /// Runs with journals in a folder of the test's own.
 fn act(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
@@ -53,20 +53,6 @@ async fn connected(spec: &ConnSpec) -> Connected {
     attempt(spec, Duration::from_secs(10))
         .await
         .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn journals(state: &Path) -> Vec<std::path::PathBuf> {
-    let runs = state.join("stanch/runs");
-    let mut all: Vec<_> = runs
-        .read_dir()
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
-        .collect();
-    all.sort();
-    all
 }
 
 /// The leaked sessions end, the others live on; the journal has an intent and a result for each, and the evidence.
@@ -315,10 +301,9 @@ async fn each_in_its_own_word() {
         "gone",
         "one refused doesn't stop the others"
     );
-    assert!(
-        run.json()["notes"]
-            .to_string()
-            .contains("pid 2000000: no such session")
+    assert_eq!(
+        word(&run, 2_000_000),
+        ("changed".to_owned(), "no such process".to_owned())
     );
     // A superuser's own privilege is the server's to judge.
     let mut args = stanch_command(
@@ -466,13 +451,38 @@ async fn a_prepared_transaction() {
             .contains("payment-4711"),
         "{roots:?}"
     );
+    // Whose owner is protected, or a superuser, is left alone.
+    let protect = "targets: { t: { db: postgresql://h/d, protect: { users: [app_rw] } } }";
+    std::fs::create_dir_all(state.path().join("stanch")).expect("a folder");
+    std::fs::write(state.path().join("stanch/stanch.yaml"), protect).expect("a file");
+    let mut command = stanch_command(
+        &spec,
+        &["pg", "rollback-prepared", "payment-4711", "--yes", "--json"],
+    );
+    command
+        .env("XDG_STATE_HOME", state.path())
+        .env("XDG_CONFIG_HOME", state.path());
+    let run = harness::run(command);
+    assert_eq!(run.code, 2, "{run:?}");
+    let refused = run.json()["outcomes"][0].clone();
+    assert_eq!(
+        (refused["outcome"].as_str(), refused["gid"].as_str()),
+        (Some("refused"), Some("payment-4711"))
+    );
+    assert!(
+        refused["reason"]
+            .as_str()
+            .expect("why")
+            .contains("protected"),
+        "{refused}"
+    );
     let run = act(
         &spec,
         state.path(),
         &["pg", "rollback-prepared", "payment-4711", "--yes"],
     )
     .expect_code(0);
-    assert!(run.stdout.contains("payment-4711: gone"), "{run:?}");
+    assert!(run.stdout.contains("payment-4711  gone"), "{run:?}");
     let watcher = client(&admin(&server), "watcher").await;
     drill::until(
         &watcher,
@@ -485,7 +495,7 @@ async fn a_prepared_transaction() {
         state.path(),
         &["pg", "rollback-prepared", "payment-4711", "--yes"],
     );
-    assert_eq!(again.code, 64);
+    assert_eq!(again.code, 2);
     let [journal] = journals(state.path()).try_into().expect("one journal");
     let records = journal::read(&journal).expect("a sound journal");
     assert!(records.iter().any(|r| matches!(
@@ -497,55 +507,188 @@ async fn a_prepared_transaction() {
     )));
 }
 
-/// At a terminal the target's name is typed; anything else leaves everything as it is.
+/// The question is answered with each of `typed`.
+fn at_terminal(server: &Server, state: &Path, what: &str, typed: &[&str]) -> (Option<i32>, String) {
+    let answers: Vec<_> = typed
+        .iter()
+        .map(|text| ("anything else leaves it:", *text))
+        .collect();
+    harness::at_terminal(&server.spec("postgres", "postgres"), state, what, &answers)
+}
+
+/// At a terminal the target's name is typed; anything else leaves everything as it is, Ctrl-C too.
 #[tokio::test]
 async fn the_name_is_typed() {
-    use std::io::Write as _;
     let server = harness::server(&[]).await;
     let boss = client(&server.spec("postgres", "postgres"), "boss").await;
     sql(&boss, "CREATE ROLE app LOGIN").await;
     let app = client(&server.spec("app", "postgres"), "app").await;
-    let victim = pid(&app).await;
+    let what = format!("pg terminate {}", pid(&app).await);
     let state = folder();
-    let typed = |text: &str| {
-        let line = format!(
-            "{} pg terminate {victim} -h {} -p {} -U postgres -d postgres",
-            env!("CARGO_BIN_EXE_stanch"),
-            server.folder().display(),
-            server.port()
-        );
-        let mut child = Command::new("script")
-            .args(["-qec", &line, "/dev/null"])
-            .env_clear()
-            .env("PATH", harness::path())
-            .env("HOME", "/nonexistent")
-            .env("XDG_STATE_HOME", state.path())
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .expect("script runs");
-        let mut keys = child.stdin.take().expect("its input");
-        keys.write_all(format!("{text}\n").as_bytes())
-            .expect("typed");
-        let output = child.wait_with_output().expect("it ends");
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-        )
-    };
-    for wrong in ["yes", "y", "postgres", ""] {
-        let (code, shown) = typed(wrong);
-        assert_eq!(code, Some(2), "{wrong}: {shown}");
+    for wrong in ["yes\n", "y\n", "postgres\n", "\n"] {
+        let (code, shown) = at_terminal(&server, state.path(), &what, &[wrong]);
+        assert_eq!(code, Some(5), "{wrong}: {shown}");
         assert!(shown.contains("nothing was done"), "{wrong}: {shown}");
     }
+    // Ctrl-C at the question ends the program; what is typed after it reaches nobody.
+    let (code, shown) = at_terminal(&server, state.path(), &what, &["\u{3}"]);
+    assert_ne!(code, Some(0), "{shown}");
+    assert!(journals(state.path()).is_empty());
     sql(&app, "SELECT 1").await;
-    let name = format!("postgres@{}:{}", server.folder().display(), server.port());
-    let (code, shown) = typed(&name);
+    let name = format!("postgres@{}:{}\n", server.folder().display(), server.port());
+    let (code, shown) = at_terminal(&server, state.path(), &what, &[&name]);
     assert_eq!(code, Some(0), "{shown}");
     assert!(
         shown.contains("terminate") && shown.contains("gone"),
         "{shown}"
     );
+}
+
+/// Ctrl-C once ends it after the batch, twice at once, and nothing stronger is sent after it.
+#[tokio::test]
+async fn a_stop_is_a_stop() {
+    let server = harness::server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    let stubborn = "DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(5); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$";
+    let session = client(&server.spec("app", "postgres"), "stubborn").await;
+    let victim = pid(&session).await;
+    drill::leave_running(session, stubborn);
+    drill::until(
+        &boss,
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+    )
+    .await
+    .expect("it sleeps");
+    let state = folder();
+    let spec = server.spec("postgres", "postgres");
+    let victim = victim.to_string();
+    let args = ["pg", "cancel", &victim, "--yes", "--json", "--grace", "30s"];
+    let mut command = stanch_command(&spec, &args);
+    command
+        .env("XDG_STATE_HOME", state.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null());
+    let child = command.spawn().expect("it runs");
+    let own = child.id().to_string();
+    harness::eventually("the intent is on disk", || {
+        journals(state.path()).first().is_some_and(|journal| {
+            std::fs::read_to_string(journal).is_ok_and(|text| text.contains("effect_intent"))
+        })
+    })
+    .await;
+    let started = std::time::Instant::now();
+    for _ in 0..2 {
+        Command::new("kill")
+            .args(["-INT", &own])
+            .status()
+            .expect("kill runs");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output())
+        .await
+        .expect("it ends")
+        .expect("its output");
+    assert!(started.elapsed() < Duration::from_secs(10), "now is now");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        json["outcomes"].as_array().expect("outcomes").len(),
+        1,
+        "no stronger signal: {json:#}"
+    );
+    assert_eq!(json["outcomes"][0]["outcome"], "still_alive");
+    assert_eq!(json["stopped"], "stopped by the operator");
+    drill::until(
+        &boss,
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'stubborn'",
+    )
+    .await
+    .expect("it lives");
+    let records = journal::read(&journals(state.path())[0]).expect("a sound journal");
+    assert!(
+        records
+            .iter()
+            .any(|r| matches!(&r.event, Event::Stopped { .. })),
+        "{records:#?}"
+    );
+}
+
+/// What changes while the question stands is looked at again in the statement that signals.
+#[tokio::test]
+async fn the_rules_hold_at_the_signal_too() {
+    let server = harness::server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    let actor = connected(&server.spec("postgres", "postgres")).await;
+    let app = client(&server.spec("app", "postgres"), "victim").await;
+    let listed = session(
+        &round(&actor, Parts::ALL, ROUND).await.expect("a round"),
+        "victim",
+    )
+    .expect("the victim");
+    sql(&app, "SET application_name = 'billing'").await;
+    let facts = Facts {
+        own_pid: 0,
+        database: "postgres".into(),
+    };
+    let policy = Policy {
+        max: 10,
+        protected_applications: vec!["billing".into()],
+        ..Policy::default()
+    };
+    let candidate = Candidate {
+        session: listed.clone(),
+        choice: Choice::Pid,
+    };
+    let guarded = guard(vec![candidate], Verb::Terminate, &facts, &policy);
+    let approved = guarded
+        .approve(&Consent::Typed("t".into()), "t")
+        .expect("approved");
+    let signal = approved.get(0).expect("one");
+    let (outcome, _) = send(&actor.client, &signal, Duration::from_secs(5), &|| false).await;
+    assert!(
+        matches!(&outcome, Outcome::Refused(why) if why.contains("protected")),
+        "{outcome:?}"
+    );
+    sql(&app, "SELECT 1").await;
+    // A commit that waits for a standby stands already: there is none, so it waits.
+    sql(&boss, "CREATE TABLE t (n int); GRANT ALL ON t TO app").await;
+    sql(
+        &boss,
+        "ALTER SYSTEM SET synchronous_standby_names = 'nobody'",
+    )
+    .await;
+    sql(&boss, "SELECT pg_reload_conf()").await;
+    drill::until(
+        &boss,
+        "SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'",
+    )
+    .await
+    .expect("reloaded");
+    sql(&app, "SET application_name = 'victim'").await;
+    sql(&app, "BEGIN; INSERT INTO t VALUES (1)").await;
+    let listed = session(
+        &round(&actor, Parts::ALL, ROUND).await.expect("a round"),
+        "victim",
+    )
+    .expect("the victim");
+    drill::leave_running(app, "COMMIT");
+    drill::until(
+        &boss,
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+    )
+    .await
+    .expect("it waits");
+    for choice in [Choice::Pid, Choice::Transaction] {
+        let outcome = signalled(&actor, listed.clone(), Verb::Terminate, choice)
+            .await
+            .expect("allowed");
+        assert!(
+            matches!(&outcome, Outcome::Changed(why) if why.contains("--allow-syncrep")),
+            "{outcome:?}"
+        );
+    }
+    actor.close().await;
 }
 
 /// The second operator is told of the first.
@@ -554,13 +697,18 @@ async fn one_operator_at_a_time() {
     let server = harness::server(&[]).await;
     let spec = server.spec("postgres", "postgres");
     let state = folder();
-    let name = format!("postgres@{}:{}", spec.host, spec.port);
-    let held = stanch::journal::TargetLock::take(
-        &state.path().join("stanch/locks"),
-        &name,
-        "ada since noon",
-    )
-    .expect("the lock");
+    let boss = client(&spec, "boss").await;
+    let identity: String = boss
+        .query_one(
+            "SELECT system_identifier::text FROM pg_control_system()",
+            &[],
+        )
+        .await
+        .expect("an identity")
+        .get(0);
+    let locks = state.path().join("stanch/locks");
+    let held =
+        stanch::journal::TargetLock::take(&locks, &identity, "ada since noon").expect("the lock");
     let run = act(&spec, state.path(), &["pg", "terminate", "1", "--yes"]);
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.stderr.contains("ada since noon"), "{run:?}");
@@ -600,7 +748,11 @@ async fn signalled(
     }
     let approved = guarded.approve(&Consent::Typed("t".into()), "t")?;
     let signal = approved.get(0).ok_or("nothing approved")?;
-    Ok(send(&actor.client, &signal, Duration::from_secs(5)).await.0)
+    Ok(
+        send(&actor.client, &signal, Duration::from_secs(5), &|| false)
+            .await
+            .0,
+    )
 }
 
 /// What moved on between the list and the signal is left alone: its transaction, its statement, its pid.

@@ -245,3 +245,65 @@ pub async fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
 pub fn say(text: &str) {
     eprintln!("{text}");
 }
+
+/// The journals of the runs that were kept in `state`, oldest first.
+pub fn journals(state: &Path) -> Vec<PathBuf> {
+    let runs = state.join("stanch/runs");
+    let mut all: Vec<_> = runs
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
+        .collect();
+    all.sort();
+    all
+}
+
+/// The program at a terminal of its own: each text is typed when the question that belongs to it stands there.
+pub fn at_terminal(
+    spec: &ConnSpec,
+    state: &Path,
+    what: &str,
+    answers: &[(&str, &str)],
+) -> (Option<i32>, String) {
+    use std::io::{Read as _, Write as _};
+    let line = format!(
+        "exec {} {what} -h {} -p {} -U {} -d {}",
+        env!("CARGO_BIN_EXE_stanch"),
+        spec.host,
+        spec.port,
+        spec.user,
+        spec.database
+    );
+    let mut child = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env_clear()
+        .env("PATH", path())
+        .env("HOME", "/nonexistent")
+        .env("XDG_STATE_HOME", state)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script runs");
+    let (mut keys, mut screen) = (
+        child.stdin.take().expect("its input"),
+        child.stdout.take().expect("its output"),
+    );
+    let mut shown = Vec::new();
+    let mut byte = [0];
+    for (asked, text) in answers {
+        while !shown.ends_with(asked.as_bytes()) && screen.read(&mut byte).expect("output") == 1 {
+            shown.push(byte[0]);
+        }
+        shown.push(b' ');
+        // The question is out; the program is about to read.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let typed = keys.write_all(text.as_bytes());
+        assert!(typed.is_ok(), "{}", String::from_utf8_lossy(&shown));
+    }
+    screen.read_to_end(&mut shown).expect("the rest");
+    let status = child.wait().expect("it ends");
+    (status.code(), String::from_utf8_lossy(&shown).into_owned())
+}

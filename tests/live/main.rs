@@ -24,3 +24,4 @@ mod reports;
 mod rights;
 mod rules;
 mod text;
+mod walking;

@@ -161,7 +161,7 @@ impl Judge<'_> {
             evidence,
             caused_by: Vec::new(),
             next,
-            runbook: None,
+            runbook: catalog::runbook(id).map(Into::into),
         });
     }
 

@@ -252,7 +252,11 @@ fn leak(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
         severity,
         title,
         evidence,
-        &["pg transactions", super::sessions::idle_filter(aborted)],
+        &[
+            "pg transactions",
+            super::sessions::idle_filter(aborted),
+            "runbook run idle-in-transaction",
+        ],
     );
 }
 

@@ -1,23 +1,21 @@
 //! `stanch pg cancel | terminate | rollback-prepared`: the person's wish → the engine in `operate`, and the result shown.
 
-use std::cell::Cell;
 use std::io::IsTerminal as _;
-use std::rc::Rc;
 use std::time::Duration;
 
 use super::Context;
-use crate::action::{Consent, Policy, PreparedTarget, roll_back};
+use crate::action::{ApprovedRollback, Consent, Policy, PreparedTarget, roll_back};
 use crate::analysis::Report;
 use crate::analysis::actions::{self, Actions, CandidateRow, OutcomeRow};
-use crate::cli::args::{ActArgs, RollbackArgs};
+use crate::cli::args_effect::{ActArgs, RollbackArgs};
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
 use crate::cli::settings::{ActSettings, ConnectSettings};
-use crate::cli::stop::Stop;
+use crate::cli::stop::Stops;
 use crate::journal::{Effect, Event, Journal, TargetLock};
-use crate::model::{Done, ExitCode, Millis, Outcome, Snapshot, Verb};
+use crate::model::{Done, ExitCode, Millis, Outcome, Verb};
 use crate::operate::{self, ActRequest, Acted, Ask, Chosen, Operator, Plan, Selection};
-use crate::source::postgres::{Connected, Parts, round};
+use crate::source::postgres::{ConnSpec, Connected, Parts, RoundOptions, round};
 use crate::view::{self, Console, actions as shown};
 
 /// `pg cancel`, `pg terminate`.
@@ -29,49 +27,74 @@ pub async fn run(
 ) -> Result<ExitCode, Fault> {
     let selection = selection(args)?;
     let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
+    let connected = rounds::connect(ctx, &settings).await?;
+    let done = run_on(
+        ctx,
+        &connected,
+        verb,
+        args,
+        grace,
+        selection,
+        acting,
+        settings.round,
+    )
+    .await;
+    connected.close().await;
+    done
+}
+
+async fn run_on(
+    ctx: &mut Context<'_>,
+    connected: &Connected,
+    verb: Verb,
+    args: &ActArgs,
+    grace: Option<Duration>,
+    selection: Selection,
+    acting: ActSettings,
+    round: RoundOptions,
+) -> Result<ExitCode, Fault> {
+    // Of the server that answered, not of the first in a list.
+    let target_name = acting.name_of(&connected.spec);
+    let person = Person::new(ctx, args.yes, &acting);
+    // For as long as it takes; a dry run changes nothing and needs no lock.
+    let _lock = match person.may_act() {
+        true => Some(lock(&acting, connected).await?),
+        false => None,
+    };
     let request = ActRequest {
         verb,
         selection,
-        policy: Policy {
-            allow_superuser: args.allow_superuser,
-            allow_syncrep: args.allow_syncrep,
-            all_databases: args.all_databases,
-            protected_users: acting.protected_users.clone(),
-            protected_applications: acting.protected_applications.clone(),
-            max: args.max,
-        },
-        target_name: acting.target_name.clone(),
+        policy: policy(args, &acting),
+        target_name: target_name.clone(),
         operator_name: acting.operator.clone(),
         wait: args.wait,
         grace,
         batch: args.batch,
         pause: args.pause,
         until: args.until.clone(),
-        round: settings.round,
+        round,
         runs: acting.state.join("runs"),
-        run_name: run_name(verb.word(), &acting.target_name),
+        run_name: run_name(verb.word(), &target_name),
+        first_effect: 0,
         clock: rounds::local_now,
     };
-    // For as long as it takes; a dry run changes nothing and needs no lock.
-    let person = Person::new(ctx, args.yes, &acting);
-    let _lock = match person.may_act() {
-        true => Some(lock(&acting)?),
-        false => None,
+    let mut operator = Asking {
+        console: ctx.console,
+        person,
     };
-    let connected = rounds::connect(ctx, &settings).await?;
-    let (acted, _stop) = {
-        let stop = watch_stops(person.stops.clone())?;
-        let mut operator = Asking {
-            console: ctx.console,
-            person,
-        };
-        (
-            operate::act(&connected, &request, &mut operator).await,
-            stop,
-        )
-    };
-    connected.close().await;
-    finish(ctx, verb, acted?)
+    let acted = operate::act(connected, &request, &mut operator, None).await?;
+    finish(ctx, verb, acted)
+}
+
+fn policy(args: &ActArgs, acting: &ActSettings) -> Policy {
+    Policy {
+        allow_superuser: args.allow_superuser,
+        allow_syncrep: args.allow_syncrep,
+        all_databases: args.all_databases,
+        protected_users: acting.protected_users.clone(),
+        protected_applications: acting.protected_applications.clone(),
+        max: args.max,
+    }
 }
 
 fn selection(args: &ActArgs) -> Result<Selection, Fault> {
@@ -103,22 +126,33 @@ fn selection(args: &ActArgs) -> Result<Selection, Fault> {
     })
 }
 
-fn lock(acting: &ActSettings) -> Result<TargetLock, Fault> {
+/// One operator for each server, by whatever name and database it was reached.
+pub(super) async fn lock(acting: &ActSettings, connected: &Connected) -> Result<TargetLock, Fault> {
+    const IDENTITY: &str =
+        "SELECT system_identifier::pg_catalog.text FROM pg_catalog.pg_control_system()";
+    let rows = connected.client.query_typed(IDENTITY, &[]).await;
+    let identity = rows
+        .ok()
+        .and_then(|rows| rows.first().map(|row| row.get::<_, String>(0)));
+    let spec = &connected.spec;
+    let name = identity.unwrap_or_else(|| {
+        format!(
+            "{}_{}",
+            spec.hostaddr.as_deref().unwrap_or(&spec.host),
+            spec.port
+        )
+    });
     let who = format!(
         "{} since {} (process {})",
         acting.operator,
         rounds::local_now(),
         std::process::id()
     );
-    TargetLock::take(&acting.state.join("locks"), &acting.target_name, &who).map_err(|holder| {
-        Fault::Busy(format!(
-            "somebody acts on {} already: {}",
-            acting.target_name, holder.0
-        ))
-    })
+    TargetLock::take(&acting.state.join("locks"), &name, &who)
+        .map_err(|holder| Fault::Busy(holder.0))
 }
 
-fn run_name(what: &str, target: &str) -> String {
+pub(super) fn run_name(what: &str, target: &str) -> String {
     let at = rounds::local_now().utc().format("%Y%m%dT%H%M%SZ");
     let target: String = target
         .chars()
@@ -127,36 +161,17 @@ fn run_name(what: &str, target: &str) -> String {
     format!("{at}-{what}-{target}")
 }
 
-/// Counts how often the person asks to stop; ends with the value.
-struct Stops(tokio::task::JoinHandle<()>);
-
-impl Drop for Stops {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-fn watch_stops(count: Rc<Cell<usize>>) -> Result<Stops, Fault> {
-    let mut stop = Stop::new()?;
-    Ok(Stops(tokio::task::spawn_local(async move {
-        loop {
-            stop.asked().await;
-            count.set(count.get() + 1);
-        }
-    })))
-}
-
 /// Who is there, and how they say yes.
-struct Person {
+pub(super) struct Person {
     yes: bool,
     terminal: bool,
     named_in_full: bool,
     protects: String,
-    stops: Rc<Cell<usize>>,
+    stops: Stops,
 }
 
 impl Person {
-    fn new(ctx: &Context<'_>, yes: bool, acting: &ActSettings) -> Self {
+    pub fn new(ctx: &Context<'_>, yes: bool, acting: &ActSettings) -> Self {
         let list = |what: &str, names: &[String]| match names {
             [] => String::new(),
             names => format!("; protected {what}: {}", names.join(", ")),
@@ -169,11 +184,11 @@ impl Person {
             named_in_full: acting.named_in_full,
             protects: list("users", &acting.protected_users)
                 + &list("applications", &acting.protected_applications),
-            stops: Rc::default(),
+            stops: Stops::default(),
         }
     }
 
-    fn may_act(&self) -> bool {
+    pub fn may_act(&self) -> bool {
         self.yes || self.terminal
     }
 
@@ -188,22 +203,55 @@ impl Person {
             return Ok(Ask::DryRun);
         }
         console.warn(&format!("{question}{}", self.protects));
+        // What was typed before the question was no answer to it.
+        let _ = nix::sys::termios::tcflush(std::io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
         console.warn(&format!("type {name} to do it, anything else leaves it:"));
-        let mut typed = String::new();
-        if std::io::stdin().read_line(&mut typed)? == 0 {
-            return Ok(Ask::No);
-        }
-        Ok(match typed.trim() {
-            "" => Ask::No,
-            typed => Ask::Consent(Consent::Typed(typed.to_owned())),
+        let typed = self.line()?;
+        Ok(match typed.as_deref().map(str::trim) {
+            None | Some("") => Ask::No,
+            Some(typed) => Ask::Consent(Consent::Typed(typed.to_owned())),
         })
+    }
+
+    /// Somebody is there who can be asked.
+    pub fn is_there(&self) -> bool {
+        self.terminal
+    }
+
+    pub fn stops(&self) -> &Stops {
+        &self.stops
+    }
+
+    /// A line of theirs; `None` at the end of the input, and when they ask to stop instead.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn line(&self) -> std::io::Result<Option<String>> {
+        let before = self.stops.count();
+        let (send, receive) = std::sync::mpsc::channel();
+        // In a thread of its own: signals are only counted by now, and reading wouldn't end for one.
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = std::io::stdin()
+                .read_line(&mut line)
+                .map(|bytes| (bytes > 0).then_some(line));
+            let _ = send.send(read);
+        });
+        loop {
+            match receive.recv_timeout(Duration::from_millis(50)) {
+                Ok(read) => return read,
+                Err(_) if self.stops.count() > before => return Ok(None),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+        }
     }
 }
 
 /// The engine's view of the person at the console.
-struct Asking<'a> {
-    console: &'a mut Console,
-    person: Person,
+pub(super) struct Asking<'a> {
+    pub console: &'a mut Console,
+    pub person: Person,
 }
 
 impl Operator for Asking<'_> {
@@ -217,10 +265,9 @@ impl Operator for Asking<'_> {
             let table = shown::candidates(&rows, self.console.style);
             self.console
                 .warn(&format!("{}\n{table}", view::identity(plan.target)));
-            for (candidate, outcome) in &plan.guarded.refused {
-                let why = outcome.reason().unwrap_or_default();
+            for (why, pids) in left_alone(plan) {
                 self.console
-                    .warn(&format!("{} is left alone: {why}", candidate.session.pid()));
+                    .warn(&format!("left alone: {}: {why}", pids.join(", ")));
             }
             for note in plan.notes {
                 self.console.warn(note);
@@ -242,7 +289,10 @@ impl Operator for Asking<'_> {
             plan.target.database,
             plan.target.user
         );
-        self.person.ask(self.console, &question, plan.target_name)
+        let answer = self.person.ask(self.console, &question, plan.target_name)?;
+        // Until here Ctrl-C ends the program, and nothing was done.
+        self.person.stops.watch()?;
+        Ok(answer)
     }
 
     fn done(&mut self, done: &Done) {
@@ -263,8 +313,22 @@ impl Operator for Asking<'_> {
     }
 
     fn stops(&self) -> usize {
-        self.person.stops.get()
+        self.person.stops.count()
     }
+}
+
+/// The refused by what speaks against them, in the order of the plan.
+fn left_alone<'p>(plan: &'p Plan<'_>) -> Vec<(&'p str, Vec<String>)> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    for (candidate, outcome) in &plan.guarded.refused {
+        let why = outcome.reason().unwrap_or_default();
+        let pid = candidate.session.pid().to_string();
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, pids)) => pids.push(pid),
+            None => all.push((why, vec![pid])),
+        }
+    }
+    all
 }
 
 fn row(c: &Chosen) -> CandidateRow {
@@ -287,23 +351,15 @@ fn row(c: &Chosen) -> CandidateRow {
     }
 }
 
-/// Shows the result; 2 where something was refused, is still there or failed.
+/// Shows the result.
 fn finish(ctx: &mut Context<'_>, verb: Verb, acted: Acted) -> Result<ExitCode, Fault> {
-    let fault = acted.done.iter().any(|done| done.outcome.is_fault());
-    let code = match (acted.refused_as_a_whole, acted.dry_run) {
-        (true, _) => ExitCode::Critical,
-        (false, true) => ExitCode::Ok,
-        (false, false) if fault || acted.journal.is_none() && acted.stopped.is_some() => {
-            ExitCode::Critical
-        }
-        (false, false) => ExitCode::Ok,
-    };
+    let code = acted.exit_code();
     let data = Actions {
-        action: verb,
+        action: verb.word(),
         dry_run: acted.dry_run,
         candidates: acted.chosen.iter().map(row).collect(),
         outcomes: acted.done.iter().map(OutcomeRow::from).collect(),
-        stopped: acted.stopped,
+        stopped: acted.stopped.map(|halt| halt.text().to_owned()),
         before: acted.before,
         after: acted.after,
         journal: acted.journal.map(|path| path.display().to_string()),
@@ -318,74 +374,91 @@ fn finish(ctx: &mut Context<'_>, verb: Verb, acted: Acted) -> Result<ExitCode, F
 pub async fn rollback(ctx: &mut Context<'_>, args: &RollbackArgs) -> Result<ExitCode, Fault> {
     let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
     let person = Person::new(ctx, args.yes, &acting);
-    let _lock = match person.may_act() {
-        true => Some(lock(&acting)?),
-        false => None,
-    };
     let connected = rounds::connect(ctx, &settings).await?;
+    let lock = match person.may_act() {
+        true => lock(&acting, &connected).await.map(Some),
+        false => Ok(None),
+    };
     let snapshot = round(&connected, Parts::ALL, settings.round).await;
     let spec = connected.spec.clone();
     // The transaction may be another database's: the first connection is closed before the second.
     connected.close().await;
-    let snapshot = snapshot?;
-    let found = snapshot.prepared.rows().iter().find(|p| p.gid == args.gid);
-    let Some(xact) = found.cloned() else {
-        return Err(Fault::Usage(format!(
-            "no prepared transaction {:?} on this server",
-            args.gid
+    let (_lock, snapshot) = (lock?, snapshot?);
+    let gid = view::clean(&args.gid);
+    let all = snapshot.prepared.get().ok_or_else(|| {
+        let why = snapshot.prepared.why().unwrap_or_default();
+        Fault::Save(format!("the prepared transactions can't be read: {why}"))
+    })?;
+    let Some(xact) = all.iter().find(|p| p.gid == args.gid).cloned() else {
+        return Err(Fault::Busy(format!(
+            "no prepared transaction {gid} on this server"
         )));
     };
-    let (Some(database), Some(owner)) = (xact.database.clone(), owner(&snapshot, &xact.owner))
-    else {
-        return Err(Fault::Usage(
+    let role = snapshot
+        .roles
+        .rows()
+        .iter()
+        .find(|r| Some(&r.name) == xact.owner.as_ref());
+    let (Some(database), Some(role)) = (xact.database.clone(), role) else {
+        return Err(Fault::Busy(
             "whose it is and in which database can't be told: nothing was done".into(),
         ));
     };
+    let target = PreparedTarget {
+        xact: xact.clone(),
+        owner: role.oid.0,
+        superuser: Some(role.superuser),
+    };
+    let policy = Policy {
+        allow_superuser: args.allow_superuser,
+        protected_users: acting.protected_users.clone(),
+        ..Policy::default()
+    };
+    let target_name = acting.name_of(&spec);
     let age = xact.prepared.age_at(snapshot.taken_at);
     let question = format!(
-        "roll back prepared transaction {} of {} in database {database}, prepared {age} ago on {}:{}: what it wrote is \
-         lost for good. Ask the coordinator first: where it says commit, COMMIT PREPARED it is",
-        xact.gid,
-        xact.owner.as_deref().unwrap_or("?"),
-        spec.host,
-        spec.port
+        "roll back prepared transaction {gid} of {} in database {}, prepared {age} ago, on {target_name}: what it wrote is \
+         lost for good. Ask its coordinator first: where that says commit, COMMIT PREPARED it is",
+        view::clean(&role.name),
+        view::clean(&database),
     );
-    let consent = match person.ask(ctx.console, &question, &acting.target_name)? {
+    let shown = |outcome: Option<&Outcome>, stopped: Option<String>, journal: Option<String>| {
+        let data = Actions::of_prepared(&xact, outcome, stopped, journal, &question, &snapshot);
+        Report::new("actions", &snapshot, actions::PARTS, data)
+    };
+    let consent = match person.ask(ctx.console, &question, &target_name)? {
         Ask::Consent(consent) => consent,
         Ask::DryRun => {
-            ctx.console.result(&format!(
-                "dry run: nothing was done. {question}\nat a terminal it asks, --yes does it\n"
-            ))?;
+            view::show(ctx.console, &shown(None, None, None))?;
             return Ok(ExitCode::Ok);
         }
-        Ask::No => return Err(Fault::Busy("not confirmed: nothing was done".into())),
+        Ask::No => {
+            let why = Some("not confirmed: nothing was done".to_owned());
+            view::show(ctx.console, &shown(None, why, None))?;
+            return Ok(ExitCode::Stopped);
+        }
     };
     let how = match &consent {
         Consent::Typed(_) => "the target's name was typed",
         Consent::Yes { .. } => "--yes",
     };
-    let target = PreparedTarget {
-        xact: xact.clone(),
-        owner,
+    let approved = match target.approve(&policy, &consent, &target_name) {
+        Ok(approved) => approved,
+        Err(why) => {
+            let refused = Outcome::Refused(why);
+            view::show(ctx.console, &shown(Some(&refused), None, None))?;
+            return Ok(ExitCode::Critical);
+        }
     };
-    let approved = target
-        .approve(&consent, &acting.target_name)
-        .map_err(Fault::Busy)?;
     let mut journal = Journal::create(
         &acting.state.join("runs"),
-        &run_name("rollback-prepared", &acting.target_name),
+        &run_name("rollback-prepared", &target_name),
         rounds::local_now,
     )
-    .map_err(|error| Fault::Save(error.to_string()))?;
-    let write = |journal: &mut Journal, event: Event| {
-        journal
-            .write(event)
-            .map_err(|error| Fault::Save(format!("no journal, so nothing was done: {error}")))
-    };
+    .map_err(no_journal)?;
     let evidence = journal.evidence();
     crate::bundle::write(&evidence, &snapshot)?;
-    write(
-        &mut journal,
+    for event in [
         Event::RunStart {
             what: "pg rollback-prepared".into(),
             target: snapshot.target.label(),
@@ -394,57 +467,58 @@ pub async fn rollback(ctx: &mut Context<'_>, args: &RollbackArgs) -> Result<Exit
             version: env!("CARGO_PKG_VERSION").into(),
             evidence: evidence.display().to_string(),
         },
-    )?;
-    write(&mut journal, Event::Confirmed { how: how.into() })?;
-    let effect = Effect::RollbackPrepared {
-        gid: xact.gid.clone(),
-        database: database.clone(),
+        Event::Confirmed { how: how.into() },
+        Event::EffectIntent {
+            n: 0,
+            effect: Effect::RollbackPrepared {
+                gid: xact.gid.clone(),
+                database: database.clone(),
+            },
+        },
+    ] {
+        journal.write(event).map_err(no_journal)?;
+    }
+    let outcome = in_its_database(ctx, settings, spec, &database, &approved).await;
+    let code = match outcome.is_fault() {
+        true => ExitCode::Critical,
+        false => ExitCode::Ok,
     };
-    write(&mut journal, Event::EffectIntent { n: 0, effect })?;
-    let outcome = in_its_database(ctx, settings, &database, &approved).await;
     let result = Event::EffectResult {
         n: 0,
         outcome: outcome.clone(),
         waited_ms: 0,
     };
-    write(&mut journal, result)?;
-    let code = match outcome.is_fault() {
-        true => ExitCode::Critical,
-        false => ExitCode::Ok,
-    };
-    write(&mut journal, Event::RunEnd { code: code.code() })?;
-    let why = outcome
-        .reason()
-        .map_or(String::new(), |why| format!(": {why}"));
-    ctx.console.result(&format!(
-        "rollback-prepared {}: {}{}\njournal: {}\n",
-        view::clean(&xact.gid),
-        outcome.word(),
-        view::clean(&why),
-        journal.path().display()
-    ))?;
+    let end = Event::RunEnd { code: code.code() };
+    // It is done: what came of it is told whether it could be written or not.
+    let written = journal.write(result).and_then(|()| journal.write(end));
+    let path = journal.path().display().to_string();
+    view::show(ctx.console, &shown(Some(&outcome), None, Some(path)))?;
+    if let Err(error) = written {
+        ctx.console
+            .warn(&format!("the journal can't be written: {error}"));
+    }
     Ok(code)
 }
 
-fn owner(snapshot: &Snapshot, name: &Option<String>) -> Option<u32> {
-    let role = snapshot
-        .roles
-        .rows()
-        .iter()
-        .find(|r| Some(&r.name) == name.as_ref())?;
-    Some(role.oid.0)
+fn no_journal(error: crate::journal::JournalError) -> Fault {
+    Fault::Save(format!("no journal, so nothing was done: {error}"))
 }
 
+/// On the very place and login that were looked at before, in the transaction's own database.
 async fn in_its_database(
     ctx: &mut Context<'_>,
     mut settings: ConnectSettings,
+    spec: ConnSpec,
     database: &str,
-    approved: &crate::action::ApprovedRollback,
+    approved: &ApprovedRollback,
 ) -> Outcome {
-    for place in &mut settings.plan.places {
-        place.database = database.to_owned();
+    settings.rescue = None;
+    settings.plan = ConnSpec {
+        database: database.to_owned(),
+        ..spec
     }
-    let connected: Connected = match rounds::connect(ctx, &settings).await {
+    .into();
+    let connected = match rounds::connect(ctx, &settings).await {
         Ok(connected) => connected,
         Err(fault) => return Outcome::Failed(format!("no connection to its database: {fault}")),
     };

@@ -8,6 +8,7 @@ mod explain;
 mod man;
 mod pg;
 mod query;
+mod runbook;
 mod triage;
 mod welcome;
 
@@ -40,11 +41,10 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
             "--list: with -o csv or -o md, of a report".into(),
         ));
     }
-    let stdout_is_terminal = std::io::stdout().is_terminal();
     let mut ctx = Context {
         console,
         env,
-        stdout_is_terminal,
+        stdout_is_terminal: std::io::stdout().is_terminal(),
     };
     match command {
         Command::Triage(args) => triage::run(&mut ctx, &args).await,
@@ -52,6 +52,7 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
         Command::Explain { id } => explain::run(&mut ctx, id.as_deref()),
         Command::Query(command) => query::run(&mut ctx, command).await,
         Command::Doctor(args) => doctor::run(&mut ctx, &args).await,
+        Command::Runbook(command) => runbook::run(&mut ctx, command).await,
         Command::Drill(args) => drill::run(&mut ctx, &args).await,
         Command::Completions { shell } => completions::run(ctx.console, shell),
         Command::Man { command, dir } => man::run(ctx.console, &command, dir.as_deref()),

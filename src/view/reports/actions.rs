@@ -12,7 +12,7 @@ use crate::view::sheet::{Col, Sheet, col, more};
 impl Table for Actions {
     fn table(&self, head: &Head, style: Style) -> String {
         let mut out = String::new();
-        if self.dry_run || self.outcomes.is_empty() {
+        if self.action != "rollback_prepared" && (self.dry_run || self.outcomes.is_empty()) {
             out.push_str(&candidates(&self.candidates, style));
         }
         for note in &self.notes {
@@ -20,7 +20,7 @@ impl Table for Actions {
         }
         if !self.outcomes.is_empty() {
             let columns = [
-                Column::number("pid"),
+                Column::number("session").shrink(8),
                 Column::text("outcome"),
                 Column::number("waited"),
                 Column::text("why").flex(20),
@@ -37,14 +37,16 @@ impl Table for Actions {
     fn sentences(&self, _: &Head) -> Vec<String> {
         let mut lines = Vec::new();
         if self.dry_run {
-            lines.push(format!(
-                "dry run: {} to {}, nothing was signalled; at a terminal it asks, --yes does it",
-                count(
-                    self.candidates.len() - self.outcomes.len().min(self.candidates.len()),
-                    "session"
+            let open = self.candidates.len().saturating_sub(self.outcomes.len());
+            lines.push(match self.action {
+                "rollback_prepared" => {
+                    "dry run: nothing was done; at a terminal it asks, --yes does it".into()
+                }
+                verb => format!(
+                    "dry run: {} to {verb}, nothing was signalled; at a terminal it asks, --yes does it",
+                    count(open, "session")
                 ),
-                self.action.word()
-            ));
+            });
         }
         lines.extend(self.stopped.clone());
         if let Some(after) = &self.after {
@@ -72,9 +74,10 @@ impl Table for Actions {
             more("instead"),
             col("query", "query"),
         ];
-        const OUTCOMES: [Col; 6] = [
+        const OUTCOMES: [Col; 7] = [
             col("pid", "pid"),
             more("backend_start"),
+            col("gid", "gid"),
             col("action", "action"),
             col("outcome", "outcome"),
             col("reason", "why"),
@@ -86,6 +89,11 @@ impl Table for Actions {
         ]
     }
 }
+
+/// From so many columns on there is room for what is lost in the table.
+const WIDE: usize = 140;
+/// Its column.
+const LOST: usize = 7;
 
 /// The table that comes before every question.
 pub fn candidates(all: &[CandidateRow], style: Style) -> String {
@@ -103,8 +111,28 @@ pub fn candidates(all: &[CandidateRow], style: Style) -> String {
         Column::text("what is lost").flex_from(40, 20),
         Column::text("query").shrink(36).drop(2),
     ];
-    let rows = all.iter().map(candidate).collect();
+    // By this the person decides: where it doesn't fit it stands below, whole.
+    let narrow = style.width.is_some_and(|width| width < WIDE);
+    let columns: Vec<Column<'_>> = columns
+        .into_iter()
+        .enumerate()
+        .filter(|(n, _)| !(narrow && *n == LOST))
+        .map(|(_, column)| column)
+        .collect();
+    let rows = all
+        .iter()
+        .map(|one| {
+            let mut row = candidate(one);
+            if narrow {
+                row.remove(LOST);
+            }
+            row
+        })
+        .collect();
     let mut out = table(&columns, rows, style.width);
+    for one in all.iter().filter(|_| narrow) {
+        out.push_str(&sentence(&format!("{}: {}", one.pid, one.lost), style));
+    }
     for one in all.iter().filter(|one| one.instead.is_some()) {
         let instead = one.instead.as_deref().unwrap_or_default();
         out.push_str(&sentence(&format!("{}: {instead}", one.pid), style));
@@ -128,7 +156,8 @@ fn candidate(c: &CandidateRow) -> Vec<String> {
 
 fn outcome(o: &OutcomeRow) -> Vec<String> {
     vec![
-        o.pid.to_string(),
+        o.pid
+            .map_or_else(|| or_none(o.gid.as_deref()), |pid| pid.to_string()),
         o.outcome.to_owned(),
         age(Some(o.waited_ms).filter(|ms| ms.0 > 0)),
         or_none(o.reason.as_deref()),

@@ -1,0 +1,127 @@
+//! The arguments of the commands that may change a server: guarded actions and runbooks.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand};
+
+use super::args::{ConnectArgs, at_least_one, duration, limit, wait};
+use super::complete;
+use crate::operate::Until;
+
+#[derive(Debug, ClapArgs)]
+pub struct ActArgs {
+    /// Sessions by pid, as stanch pg activity shows them now
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pids: Vec<i32>,
+    /// Sessions that are idle in transaction (needs --longer-than)
+    #[arg(long)]
+    pub idle_in_transaction: bool,
+    /// The roots of the blocking forest
+    #[arg(long)]
+    pub roots: bool,
+    /// Of these, only those in their state for so long
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub longer_than: Option<Duration>,
+    /// Of these, only sessions of this user
+    #[arg(long, value_name = "NAME")]
+    pub user: Vec<String>,
+    /// Of these, only sessions of this application_name
+    #[arg(long, value_name = "NAME")]
+    pub app: Vec<String>,
+    /// More sessions than this are refused as a whole
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub max: usize,
+    /// So many at a time
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
+    pub batch: usize,
+    /// Between two batches
+    #[arg(long, value_name = "TIME", value_parser = wait, default_value = "2s")]
+    pub pause: Duration,
+    /// Stop after a batch once this holds, such as 'used_pct < 70'
+    #[arg(long, value_name = "CONDITION", value_parser = Until::parse)]
+    pub until: Option<Until>,
+    /// How long the end of each is awaited
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
+    pub wait: Duration,
+    /// Superusers' sessions too
+    #[arg(long)]
+    pub allow_superuser: bool,
+    /// Also sessions that wait for a synchronous standby: their commit stands, unreplicated
+    #[arg(long)]
+    pub allow_syncrep: bool,
+    /// Sessions in other databases of the server too
+    #[arg(long)]
+    pub all_databases: bool,
+    /// Don't ask (needs a target of stanch.yaml or an explicit host); without a terminal and without this nothing is done
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RollbackArgs {
+    /// As stanch pg transactions shows it
+    pub gid: String,
+    /// A superuser's too
+    #[arg(long)]
+    pub allow_superuser: bool,
+    /// Don't ask (needs a target of stanch.yaml or an explicit host)
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunbookCommand {
+    /// The runbooks that there are: ./runbooks, ~/.config/stanch/runbooks, built in
+    List,
+    /// The text of one
+    Show {
+        /// An id of `runbook list`
+        #[arg(add = complete::runbooks())]
+        name: String,
+    },
+    /// Prove that books end, know every name, and do nothing without a yes and evidence; without files, the built-in ones
+    Lint {
+        /// Files or folders
+        files: Vec<PathBuf>,
+    },
+    /// Walk one: look, decide, act, look again
+    Run(Box<RunbookRun>),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RunbookRun {
+    /// An id of `runbook list`
+    #[arg(add = complete::runbooks(), required_unless_present = "file", conflicts_with = "file")]
+    pub name: Option<String>,
+    /// A book from this file
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// An input of the book
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Every read is real, effects are shown and not done
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Answers confirmations, never a question (needs a target of stanch.yaml or an explicit host)
+    #[arg(long)]
+    pub yes: bool,
+    /// Superusers' sessions too
+    #[arg(long)]
+    pub allow_superuser: bool,
+    /// Also sessions that wait for a synchronous standby: their commit stands, unreplicated
+    #[arg(long)]
+    pub allow_syncrep: bool,
+    /// Sessions in other databases of the server too
+    #[arg(long)]
+    pub all_databases: bool,
+    /// How long the end of each session is awaited
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
+    pub wait: Duration,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+}

@@ -1,0 +1,192 @@
+//! Conditions, in CEL: a missing field, a null or a number against a text is an error, never false. The one user of the
+//! expression crate.
+
+use std::collections::HashMap;
+
+use cel::{Context, Program};
+use serde_json::Value as Json;
+
+use super::fault::{Fault, Place};
+
+/// Longer ones aren't read: the language has no limit on cost, and its reader none on depth.
+const MOST_BYTES: usize = 2048;
+const MOST_NESTED: usize = 2;
+const MOST_PARENTHESES: usize = 32;
+
+/// A condition that could be read.
+#[derive(Debug)]
+pub struct Condition {
+    pub text: String,
+    pub place: Place,
+    program: Program,
+}
+
+/// What a condition may look at.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    pub steps: serde_json::Map<String, Json>,
+    pub inputs: serde_json::Map<String, Json>,
+    pub answers: serde_json::Map<String, Json>,
+}
+
+impl Condition {
+    /// # Errors
+    /// What is wrong with it, at its place in the file.
+    pub fn read(text: &str, place: Place) -> Result<Self, Fault> {
+        let code = without_texts(text);
+        let nested = MACROS
+            .iter()
+            .map(|name| code.matches(name).count())
+            .sum::<usize>();
+        if text.len() > MOST_BYTES
+            || nested > MOST_NESTED
+            || code.matches('(').count() > MOST_PARENTHESES
+        {
+            return Err(Fault::new(place, "the condition is too long or too deep")
+                .hint("split it into two steps"));
+        }
+        let program = Program::compile(text).map_err(|errors| {
+            let first = errors.errors.first();
+            let what =
+                first.map_or_else(|| "not a condition".to_owned(), |error| error.msg.clone());
+            Fault::new(place, format!("not a condition: {what}"))
+        })?;
+        Ok(Self {
+            text: text.to_owned(),
+            place,
+            program,
+        })
+    }
+
+    /// Names after a root: `steps.picture.capacity` → `picture` of `steps`.
+    pub fn names(&self, root: &str) -> Vec<String> {
+        let code = without_texts(&self.text);
+        let mut names = Vec::new();
+        let start = format!("{root}.");
+        for (at, _) in code.match_indices(&start) {
+            let before = code[..at].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.') {
+                continue;
+            }
+            let name: String = code[at + start.len()..]
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
+            names.push(name);
+        }
+        names
+    }
+
+    /// # Errors
+    /// Where it can't be told: the words are for the person.
+    pub fn holds(&self, scope: &Scope) -> Result<bool, String> {
+        let mut context = Context::default();
+        for (name, map) in [
+            ("steps", &scope.steps),
+            ("inputs", &scope.inputs),
+            ("answers", &scope.answers),
+        ] {
+            context.add_variable_from_value(name, value(&Json::Object(map.clone())));
+        }
+        match self.program.execute(&context) {
+            Ok(cel::Value::Bool(holds)) => Ok(holds),
+            Ok(_) => Err(format!("{:?} is neither true nor false", self.text)),
+            Err(error) => Err(format!("{:?} can't be told: {error}", self.text)),
+        }
+    }
+}
+
+const MACROS: [&str; 5] = [".exists(", ".exists_one(", ".all(", ".map(", ".filter("];
+
+/// What stands in quotes is no name.
+fn without_texts(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut quote = None;
+    for c in text.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => continue,
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whole numbers stay signed: the language doesn't mix signed and unsigned.
+fn value(json: &Json) -> cel::Value {
+    match json {
+        Json::Null => cel::Value::Null,
+        Json::Bool(value) => cel::Value::Bool(*value),
+        Json::Number(number) => number.as_i64().map_or_else(
+            || cel::Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+            cel::Value::Int,
+        ),
+        Json::String(text) => cel::Value::from(text.clone()),
+        Json::Array(all) => cel::Value::List(all.iter().map(value).collect::<Vec<_>>().into()),
+        Json::Object(fields) => {
+            let map: HashMap<String, cel::Value> = fields
+                .iter()
+                .map(|(name, field)| (name.clone(), value(field)))
+                .collect();
+            cel::Value::from(map)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(text: &str) -> Result<bool, String> {
+        let scope = Scope {
+            steps: serde_json::json!({ "picture": { "capacity": { "used_pct": 90.0, "free": 3, "unaccounted": null },
+                "groups": [{ "idle_in_transaction": 14 }] } })
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
+            ..Scope::default()
+        };
+        Condition::read(text, Place::default())
+            .map_err(|fault| fault.what)?
+            .holds(&scope)
+    }
+
+    #[test]
+    fn what_is_not_known_is_never_false() {
+        assert_eq!(holds("steps.picture.capacity.used_pct < 85.0"), Ok(false));
+        assert_eq!(
+            holds("steps.picture.groups.exists(g, g.idle_in_transaction >= 5)"),
+            Ok(true)
+        );
+        assert_eq!(
+            holds("steps.picture.capacity.free == 3 && 'steps.x' != ''"),
+            Ok(true)
+        );
+        for unknown in [
+            "steps.picture.capacity.unaccounted > 3",
+            "steps.picture.nothing > 3",
+            "steps.other.x",
+            "'97' > 90",
+            "steps.picture.capacity.free",
+        ] {
+            assert!(holds(unknown).is_err(), "{unknown}");
+        }
+        for bad in [
+            "",
+            "steps.",
+            "a &&",
+            &"(".repeat(50),
+            &format!("'{}' == ''", "x".repeat(3000)),
+        ] {
+            assert!(Condition::read(bad, Place::default()).is_err(), "{bad}");
+        }
+        let names = Condition::read(
+            "steps.a.b > 1 && answers.c == 'steps.d' && x.steps.e",
+            Place::default(),
+        )
+        .expect("a condition")
+        .names("steps");
+        assert_eq!(names, ["a"]);
+    }
+}

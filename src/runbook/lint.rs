@@ -1,0 +1,274 @@
+//! What can be proved of a book before it is walked: every name is known, every way ends, and nothing is done to a server
+//! without a yes and evidence before it.
+
+use std::collections::BTreeSet;
+
+use super::book::{Book, InputKind, Kind, Named, Step, Value};
+use super::cond::Condition;
+use super::fault::{Fault, Place, meant};
+use super::graph::{before, followers};
+
+/// Of a book that couldn't be read in full only what each step shows by itself: its ways would be others.
+pub fn check(book: &Book, faults: &mut Vec<Fault>) {
+    let whole = faults.is_empty();
+    for step in &book.steps {
+        alone(step, faults);
+    }
+    if whole {
+        ways(book, faults);
+    }
+}
+
+/// What each step must say itself.
+fn alone(step: &Step, faults: &mut Vec<Fault>) {
+    let (what, hint) = match &step.kind {
+        Kind::Act(_) if step.confirm.is_none() => (
+            "an act without confirm",
+            "confirm: {} asks; confirm: { reason: required } asks why too",
+        ),
+        Kind::Poll(_) if step.on_timeout.is_none() => (
+            "a poll without on_timeout",
+            "on_timeout: the step for when it doesn't come about",
+        ),
+        _ => return,
+    };
+    faults.push(Fault::new(step.id.place, what).hint(hint));
+}
+
+fn ways(book: &Book, faults: &mut Vec<Fault>) {
+    let followers = followers(book);
+    let before = before(&followers);
+    let mut lint = Lint {
+        book,
+        faults,
+        before: &before,
+    };
+    for (n, step) in book.steps.iter().enumerate() {
+        lint.jumps(n);
+        lint.step(n);
+        if before[n].is_none() {
+            lint.fault(
+                step.id.place,
+                format!("no way leads to step {:?}", step.id.text),
+            );
+        }
+        let ends = step.end.is_some() || !followers[n].is_empty();
+        if !ends {
+            let fault = Fault::new(
+                step.id.place,
+                format!("the way over {:?} doesn't end", step.id.text),
+            );
+            lint.faults
+                .push(fault.hint("end: resolved, false_alarm, escalated or failed"));
+        }
+    }
+}
+
+struct Lint<'l> {
+    book: &'l Book,
+    faults: &'l mut Vec<Fault>,
+    before: &'l [Option<BTreeSet<usize>>],
+}
+
+impl Lint<'_> {
+    fn fault(&mut self, place: Place, what: impl Into<String>) {
+        self.faults.push(Fault::new(place, what));
+    }
+
+    /// Every jump leads to a step further down.
+    fn jumps(&mut self, n: usize) {
+        let step = &self.book.steps[n];
+        let mut targets: Vec<&Named> = step.goto.iter().chain(&step.on_timeout).collect();
+        if let Kind::Decide(branches) = &step.kind {
+            targets.extend(branches.iter().map(|branch| &branch.to));
+        }
+        for target in targets {
+            match self.step_of(target) {
+                Some(to) if to <= n => self.fault(
+                    target.place,
+                    format!("{:?} stands above: only a poll goes back", target.text),
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    /// The number of a step by its name; where there is none it is told.
+    fn step_of(&mut self, name: &Named) -> Option<usize> {
+        let found = self.book.step(&name.text);
+        if found.is_none() {
+            let known: Vec<&str> = self.book.steps.iter().map(|s| s.id.text.as_str()).collect();
+            let fault = Fault::new(name.place, format!("there is no step {:?}", name.text));
+            self.faults.push(match meant(&name.text, &known) {
+                Some(meant) => fault.hint(format!("did you mean {meant:?}?")),
+                None => fault,
+            });
+        }
+        found
+    }
+
+    /// The step has run whichever way was taken.
+    fn has_run(&self, n: usize, earlier: usize) -> bool {
+        earlier != n
+            && self.before[n]
+                .as_ref()
+                .is_none_or(|passed| passed.contains(&earlier))
+    }
+
+    fn step(&mut self, n: usize) {
+        let step = &self.book.steps[n];
+        for need in &step.needs {
+            if let Some(earlier) = self.step_of(need)
+                && !self.has_run(n, earlier)
+            {
+                self.fault(
+                    need.place,
+                    format!(
+                        "{:?} hasn't run on every way to {:?}",
+                        need.text, step.id.text
+                    ),
+                );
+            }
+        }
+        for expect in &step.expect {
+            self.condition(n, &expect.that, true);
+        }
+        match &step.kind {
+            Kind::Decide(branches) => {
+                for condition in branches
+                    .iter()
+                    .filter_map(|branch| branch.condition.as_ref())
+                {
+                    self.condition(n, condition, false);
+                }
+            }
+            Kind::Poll(poll) => {
+                if let Some(earlier) = self.step_of(&poll.repeat) {
+                    if !matches!(self.book.steps[earlier].kind, Kind::Query(_)) {
+                        self.fault(
+                            poll.repeat.place,
+                            format!(
+                                "{:?} is no query: only a query is asked again",
+                                poll.repeat.text
+                            ),
+                        );
+                    } else if !self.has_run(n, earlier) {
+                        self.fault(
+                            poll.repeat.place,
+                            format!(
+                                "{:?} hasn't run on every way to {:?}",
+                                poll.repeat.text, step.id.text
+                            ),
+                        );
+                    }
+                }
+                self.condition(n, &poll.until, false);
+            }
+            Kind::Act(act) => {
+                if let Some(Value::Input(name)) = &act.select.longer_than {
+                    self.input(name, Some(InputKind::Duration));
+                }
+                let evidence = self.book.steps.iter().enumerate().any(|(earlier, s)| {
+                    matches!(s.kind, Kind::Capture) && self.has_run(n, earlier)
+                });
+                if !evidence {
+                    let fault = Fault::new(step.id.place, "an act without evidence before it");
+                    self.faults
+                        .push(fault.hint("a step with `capture: {}` on every way to it"));
+                }
+            }
+            Kind::Ask(ask) => {
+                let known: Vec<&str> = ask
+                    .choices
+                    .iter()
+                    .map(|(key, _)| key.text.as_str())
+                    .collect();
+                if let Some(answer) = &step.unattended
+                    && !known.contains(&answer.text.as_str())
+                {
+                    let fault = Fault::new(
+                        answer.place,
+                        format!("{:?} is none of the answers", answer.text),
+                    );
+                    self.faults.push(fault.hint(known.join(", ")));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn input(&mut self, name: &Named, kind: Option<InputKind>) {
+        let found = self
+            .book
+            .inputs
+            .iter()
+            .find(|input| input.name.text == name.text);
+        match found {
+            None => {
+                let known: Vec<&str> = self
+                    .book
+                    .inputs
+                    .iter()
+                    .map(|i| i.name.text.as_str())
+                    .collect();
+                let fault = Fault::new(name.place, format!("there is no input {:?}", name.text));
+                self.faults.push(match meant(&name.text, &known) {
+                    Some(meant) => fault.hint(format!("did you mean {meant:?}?")),
+                    None => fault,
+                });
+            }
+            Some(input) if kind.is_some_and(|kind| kind != input.kind) => {
+                self.fault(
+                    name.place,
+                    format!(
+                        "input {:?} is of another type than is needed here",
+                        name.text
+                    ),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// What a condition names has run, was asked, was given.
+    fn condition(&mut self, n: usize, condition: &Condition, of_itself: bool) {
+        let named = |text: String| Named {
+            text,
+            place: condition.place,
+        };
+        for name in condition.names("steps") {
+            let name = named(name);
+            if let Some(earlier) = self.step_of(&name)
+                && !(self.has_run(n, earlier) || of_itself && earlier == n)
+            {
+                self.fault(
+                    name.place,
+                    format!(
+                        "{:?} hasn't run on every way to {:?}",
+                        name.text, self.book.steps[n].id.text
+                    ),
+                );
+            }
+        }
+        for name in condition.names("answers") {
+            let name = named(name);
+            let Some(earlier) = self.step_of(&name) else {
+                continue;
+            };
+            if !matches!(self.book.steps[earlier].kind, Kind::Ask(_)) {
+                self.fault(name.place, format!("{:?} asks nothing", name.text));
+            } else if !self.has_run(n, earlier) {
+                self.fault(
+                    name.place,
+                    format!(
+                        "{:?} wasn't asked on every way to {:?}",
+                        name.text, self.book.steps[n].id.text
+                    ),
+                );
+            }
+        }
+        for name in condition.names("inputs") {
+            self.input(&named(name), None);
+        }
+    }
+}

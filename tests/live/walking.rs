@@ -1,0 +1,240 @@
+//! Runbooks on real servers: the built-in one ends the leak; nobody there means nothing is done; what was said is kept.
+
+use std::path::Path;
+
+use serde_json::Value;
+use stanch::drill::{Incident, Server};
+use stanch::journal::{self, Event};
+use stanch::source::postgres::ConnSpec;
+use tokio_postgres::Client;
+
+use crate::harness::{
+    Run, admin, at_terminal, client, command, folder, journals, run, scene, sql, stanch_command,
+};
+
+fn walk(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
+    let all = [&["runbook", "run", "idle-in-transaction"], what].concat();
+    let mut command = stanch_command(spec, &all);
+    command.env("XDG_STATE_HOME", state);
+    run(command)
+}
+
+async fn leaked(boss: &Client) -> i64 {
+    let row = boss
+        .query_one(
+            "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'",
+            &[],
+        )
+        .await
+        .expect("a count");
+    row.get(0)
+}
+
+async fn leak() -> (Server, stanch::drill::Scene, Client) {
+    let (server, scene) = scene(Incident::Leak).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    // Every one of them is idle for longer than the runs below ask for.
+    sql(&boss, "SELECT pg_sleep(0.1)").await;
+    (server, scene, boss)
+}
+
+fn events(state: &Path) -> Vec<Event> {
+    let all = journals(state);
+    let journal = all.last().expect("a journal");
+    let records = journal::read(journal).expect("a sound journal");
+    records.into_iter().map(|record| record.event).collect()
+}
+
+fn signals(events: &[Event]) -> usize {
+    let intents = events
+        .iter()
+        .filter(|event| matches!(event, Event::EffectIntent { .. }));
+    intents.count()
+}
+
+/// Nobody there: the way to the act is walked, and there it ends, with the code for it. A dry run goes on as if it had been
+/// done. Neither sends a signal, with or without a yes that counts for nothing.
+#[tokio::test]
+async fn without_a_yes_nothing_is_signalled() {
+    let (server, _scene, boss) = leak().await;
+    let spec = admin(&server);
+    let before = leaked(&boss).await;
+    assert_eq!(before, 14);
+    for (what, code, ended) in [
+        (
+            &["--set", "older_than=10ms", "--json"][..],
+            4,
+            "needs a human",
+        ),
+        (
+            &["--set", "older_than=10ms", "--json", "--dry-run"],
+            0,
+            "resolved",
+        ),
+    ] {
+        let state = folder();
+        let run = walk(&spec, state.path(), what).expect_code(code);
+        let json = run.json();
+        assert!(
+            json["ended"].as_str().expect("how").starts_with(ended),
+            "{json:#}"
+        );
+        assert_eq!(json["exit_code"], code);
+        let path: Vec<&str> = json["path"]
+            .as_array()
+            .expect("a way")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        assert_eq!(
+            path[..5],
+            ["picture", "release", "choose", "evidence", "drain"],
+            "{path:?}"
+        );
+        let events = events(state.path());
+        assert_eq!(signals(&events), 0, "{events:#?}");
+        assert!(matches!(events.last(), Some(Event::RunEnd { .. })));
+        assert_eq!(leaked(&boss).await, before);
+    }
+}
+
+/// With a yes in advance it ends exactly the leaked sessions, waits until there is room again, and says how it went.
+#[tokio::test]
+async fn the_leak_is_drained() {
+    let (server, _scene, boss) = leak().await;
+    let (spec, state) = (admin(&server), folder());
+    let what = ["--yes", "--set", "older_than=10ms", "--json"];
+    let run = walk(&spec, state.path(), &what).expect_code(0);
+    let json = run.json();
+    assert_eq!(json["ended"], "resolved", "{json:#}");
+    assert_eq!(leaked(&boss).await, 0);
+    sql(&boss, "SELECT 1").await;
+    let events = events(state.path());
+    assert_eq!(signals(&events), 14);
+    let unattended = events.iter().any(|event| {
+        matches!(event, Event::Answer { step, answer, attended: false } if step == "release" && answer == "none")
+    });
+    assert!(unattended, "{events:#?}");
+    // What justified it was written before the first signal, and is there to be looked at.
+    let kept = events
+        .iter()
+        .position(|e| matches!(e, Event::Captured { .. }));
+    let first = events
+        .iter()
+        .position(|e| matches!(e, Event::EffectIntent { .. }));
+    assert!(kept.is_some() && kept < first, "{events:#?}");
+    let Some(Event::Captured { file, .. }) = kept.map(|at| &events[at]) else {
+        unreachable!("found above");
+    };
+    let again = crate::harness::run(command(&["triage", "--json", "--from", file]));
+    assert!(again.stdout.contains("conn."), "{again:?}");
+}
+
+/// A second time there is no leak: a false alarm, which is no fault.
+#[tokio::test]
+async fn a_healthy_server_is_a_false_alarm() {
+    let server = crate::harness::server(&[]).await;
+    let (spec, state) = (server.spec("postgres", "postgres"), folder());
+    let run = walk(&spec, state.path(), &["--yes", "--json"]).expect_code(0);
+    let json = run.json();
+    assert_eq!(json["ended"], "false_alarm", "{json:#}");
+    assert_eq!(signals(&events(state.path())), 0);
+}
+
+/// More than the book's own limit is refused as a whole, and the book doesn't end well.
+#[tokio::test]
+async fn the_limits_hold() {
+    let (server, _scene, boss) = leak().await;
+    let (spec, state) = (admin(&server), folder());
+    let text = stanch::runbook::builtin::named("idle-in-transaction")
+        .expect("it is built in")
+        .text
+        .replace(
+            "effects: { pg.terminate: 25 }",
+            "effects: { pg.terminate: 5 }",
+        );
+    let file = state.path().join("small.yaml");
+    std::fs::write(&file, text).expect("written");
+    let file = file.display().to_string();
+    let what = [
+        "runbook",
+        "run",
+        "--file",
+        &file,
+        "--yes",
+        "--set",
+        "older_than=10ms",
+        "--json",
+    ];
+    let mut command = stanch_command(&spec, &what);
+    command.env("XDG_STATE_HOME", state.path());
+    let run = run(command);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.stderr.contains("no built-in book"),
+        "it says whose book it is: {run:?}"
+    );
+    assert_eq!(leaked(&boss).await, 14);
+    assert_eq!(signals(&events(state.path())), 0);
+}
+
+/// At a terminal each question is asked, the name is typed, and what was answered is in the journal; anything but the name
+/// leaves every session as it is.
+#[tokio::test]
+async fn a_person_walks_it() {
+    let (server, _scene, boss) = leak().await;
+    let what = "runbook run idle-in-transaction --set older_than=10ms";
+    let spec = admin(&server);
+    let name = format!("{}@{}:{}\n", spec.database, spec.host, spec.port);
+    let question = "(stop ends the run here):";
+    let typed = "anything else leaves it:";
+    let state = folder();
+    let (code, shown) = at_terminal(
+        &spec,
+        state.path(),
+        what,
+        &[
+            (question, "1\n"),
+            ("(kept in the journal)", "it is full\n"),
+            (typed, "yes\n"),
+        ],
+    );
+    assert_eq!(code, Some(5), "{shown}");
+    assert_eq!(leaked(&boss).await, 14);
+    assert_eq!(signals(&events(state.path())), 0);
+
+    let state = folder();
+    let (code, shown) = at_terminal(
+        &spec,
+        state.path(),
+        what,
+        &[
+            (question, "soon\n"),
+            (question, "ours\n"),
+            ("(kept in the journal)", "it is full\n"),
+            (typed, &name),
+            ("from when to when?", "errors since three\n"),
+            ("not detected earlier?", "no alert\n"),
+            ("for something else?", "the checkout\n"),
+        ],
+    );
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("none of the answers"), "{shown}");
+    assert!(shown.contains("resolved"), "{shown}");
+    assert_eq!(leaked(&boss).await, 0);
+    let text = format!("{:?}", events(state.path()));
+    for said in ["ours", "it is full", "errors since three", "the checkout"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+
+    // In another database's name nothing of the shop's is touched, and it is said how it would be.
+    let (state, other) = (folder(), server.spec("postgres", "postgres"));
+    let run = walk(&other, state.path(), &["--yes", "--set", "older_than=10ms"]);
+    assert_eq!(run.code, 0, "nothing is left to do: {run:?}");
+
+    // Ctrl-C at a question ends it there.
+    let state = folder();
+    let (code, shown) = at_terminal(&spec, state.path(), what, &[(question, "\u{3}")]);
+    assert_eq!(code, Some(5), "{shown}");
+    assert_eq!(signals(&events(state.path())), 0);
+}
