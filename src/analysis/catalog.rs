@@ -190,6 +190,10 @@ pub fn entry(id: FindingId) -> Entry {
 pub fn runbook(id: FindingId) -> Option<&'static str> {
     match id {
         FindingId::ConnLeak | FindingId::TxIdleInTransaction => Some("idle-in-transaction"),
+        FindingId::LockChain
+        | FindingId::LockQueueBehindDdl
+        | FindingId::LockCycle
+        | FindingId::LockPreparedRoot => Some("lock-pileup"),
         _ => None,
     }
 }

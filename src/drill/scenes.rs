@@ -357,7 +357,10 @@ pub fn leave_running(client: Client, sql: &str) {
     let sql = sql.to_owned();
     tokio::spawn(async move {
         // Whoever ends the session, ends the statement: that is the exercise.
-        let _ = client.batch_execute(&sql).await;
+        if client.batch_execute(&sql).await.is_ok() {
+            // What waited goes on like an application: with the end of its transaction, where it is in one.
+            let _ = client.batch_execute("COMMIT").await;
+        }
         // An open connection goes on holding what it holds.
         std::future::pending::<()>().await;
         drop(client);

@@ -39,6 +39,8 @@ pub struct ActRequest {
     pub run_name: String,
     /// The number of the first effect: a runbook may have had some before.
     pub first_effect: usize,
+    /// Nothing is signalled after it.
+    pub give_up: Option<Instant>,
     pub clock: fn() -> crate::model::Timestamp,
 }
 
@@ -78,9 +80,9 @@ impl Acted {
 pub enum ActError {
     #[error(transparent)]
     Round(#[from] RoundError),
-    #[error("no journal, so nothing was done: {0}")]
+    #[error("no journal, so nothing more is done: {0}")]
     Journal(#[from] JournalError),
-    #[error("the evidence can't be kept, so nothing was done: {path}: {error}")]
+    #[error("the evidence can't be kept, so nothing more is done: {path}: {error}")]
     Evidence {
         path: PathBuf,
         error: std::io::Error,
@@ -163,10 +165,17 @@ pub async fn act(
         acted.stopped = Some(Halt::Nothing("there is nothing to signal".into()));
         return Ok(acted);
     }
+    if request.is_late() {
+        acted.stopped = Some(late());
+        return Ok(acted);
+    }
     let mut own = None;
     let of_a_book = journal.is_some();
     let journal = match journal {
-        Some(journal) => journal,
+        Some(journal) => {
+            keep(journal, request, &acted.snapshot)?;
+            journal
+        }
         None => own.insert(begin(request, &acted.snapshot)?),
     };
     candidates_written(journal, &guarded, &consent)?;
@@ -224,6 +233,32 @@ fn refusals(guarded: &Guarded, verb: Verb) -> impl Iterator<Item = Done> + '_ {
 }
 
 /// The journal's beginning and the evidence, both on disk before the first signal.
+impl ActRequest {
+    fn is_late(&self) -> bool {
+        self.give_up.is_some_and(|end| Instant::now() > end)
+    }
+}
+
+fn late() -> Halt {
+    Halt::Fault("the book's time is over (limits: wall)".into())
+}
+
+/// Of an act of a book: what justified it, beside what the book itself keeps.
+fn keep(journal: &mut Journal, request: &ActRequest, snapshot: &Snapshot) -> Result<(), ActError> {
+    let path = journal
+        .path()
+        .with_extension(format!("{}.snapshot.json", request.run_name));
+    bundle::write(&path, snapshot).map_err(|error| ActError::Evidence {
+        path: path.clone(),
+        error,
+    })?;
+    journal.write(Event::Captured {
+        step: request.run_name.clone(),
+        file: path.display().to_string(),
+    })?;
+    Ok(())
+}
+
 fn begin(request: &ActRequest, snapshot: &Snapshot) -> Result<Journal, ActError> {
     let mut journal = Journal::create(&request.runs, &request.run_name, request.clock)?;
     let evidence = journal.evidence();
@@ -290,6 +325,9 @@ impl Run<'_> {
                 && (self.operator.stops() > 1 || n == 0 && self.operator.stops() > 0)
             {
                 stopped = Some(Halt::by_operator());
+            }
+            if stopped.is_none() && self.request.is_late() {
+                stopped = Some(late());
             }
             let one = match &stopped {
                 Some(why) => Done {

@@ -17,9 +17,9 @@ use crate::analysis::{
 };
 use crate::bundle;
 use crate::journal::{Event, Journal, JournalError};
-use crate::model::{Millis, Snapshot, Thresholds, Timestamp};
+use crate::model::{Millis, Snapshot, Thresholds, Timestamp, Verb};
 use crate::runbook::walk::{Came, Next, next};
-use crate::runbook::{Act, Book, End, Kind, Poll, Scope, Select, Step, Value};
+use crate::runbook::{Act, Book, End, InputKind, Kind, Poll, Scope, Select, Step, Value};
 use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
 
 /// Who walks a book with us.
@@ -104,16 +104,28 @@ pub async fn walk(
         journal,
         scope: scope(book, request),
         path: Vec::new(),
-        signals: 0,
+        signals: Sent::default(),
+        give_up: book.wall.map(|wall| Instant::now() + wall),
     };
-    let ended = run.all().await?;
+    let ended = match run.all().await {
+        Ok(ended) => ended,
+        // What was done is told and has its end in the journal; where nothing was, the error says more.
+        Err(error) if run.signals.total() > 0 => Ended::Failed(error.to_string()),
+        Err(error) => {
+            let end = format!("failed: {error}");
+            let _ = run.journal.write(Event::BookEnd { end });
+            return Err(error);
+        }
+    };
     let word = match &ended {
         Ended::At(end) => end.word().to_owned(),
         Ended::NeedsHuman(question) => format!("needs a human: {question}"),
         Ended::Stopped => "stopped by the operator".into(),
         Ended::Failed(why) => format!("failed: {why}"),
     };
-    run.journal.write(Event::BookEnd { end: word })?;
+    if let Err(error) = run.journal.write(Event::BookEnd { end: word }) {
+        run.walker.note(&error.to_string());
+    }
     Ok(Walked {
         ended,
         path: run.path,
@@ -127,13 +139,10 @@ fn scope(book: &Book, request: &BookRequest) -> Scope {
             .inputs
             .get(&input.name.text)
             .or(input.default.as_ref());
-        let value = text.map_or(Json::Null, |text| match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Json::from(number),
-            _ => match text.as_str() {
-                "true" => Json::Bool(true),
-                "false" => Json::Bool(false),
-                text => Json::from(text),
-            },
+        let value = text.map_or(Json::Null, |text| match input.kind {
+            InputKind::Number => text.parse::<f64>().map_or(Json::Null, Json::from),
+            InputKind::Bool => Json::Bool(text == "true"),
+            InputKind::Text | InputKind::Duration => Json::from(text.as_str()),
         });
         scope.inputs.insert(input.name.text.clone(), value);
     }
@@ -148,8 +157,29 @@ struct Run<'r> {
     journal: &'r mut Journal,
     scope: Scope,
     path: Vec<String>,
-    /// Sent so far, of all acts together.
-    signals: usize,
+    signals: Sent,
+    /// The end of the book's time.
+    give_up: Option<Instant>,
+}
+
+/// Sent so far, of all acts together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    terminate: usize,
+    cancel: usize,
+}
+
+impl Sent {
+    fn total(self) -> usize {
+        self.terminate + self.cancel
+    }
+
+    fn of(&mut self, verb: Verb) -> &mut usize {
+        match verb {
+            Verb::Terminate => &mut self.terminate,
+            Verb::Cancel => &mut self.cancel,
+        }
+    }
 }
 
 /// A step is over, or the whole run.
@@ -160,17 +190,8 @@ enum Over {
 
 impl Run<'_> {
     async fn all(&mut self) -> Result<Ended, ActError> {
-        let give_up = self.book.wall.map(|wall| Instant::now() + wall);
         let mut at = 0;
         loop {
-            if self.walker.stops() > 0 {
-                return Ok(Ended::Stopped);
-            }
-            if give_up.is_some_and(|end| Instant::now() > end) {
-                return Ok(Ended::Failed(
-                    "the book's time is over (limits: wall)".into(),
-                ));
-            }
             let step = &self.book.steps[at];
             let id = step.id.text.clone();
             self.path.push(id.clone());
@@ -188,6 +209,14 @@ impl Run<'_> {
                 step: id,
                 came: word.into(),
             })?;
+            if self.walker.stops() > 0 {
+                return Ok(Ended::Stopped);
+            }
+            if self.give_up.is_some_and(|end| Instant::now() > end) {
+                return Ok(Ended::Failed(
+                    "the book's time is over (limits: wall)".into(),
+                ));
+            }
             match next(self.book, at, came, &self.scope) {
                 Ok(Next::Step(to)) => at = to,
                 Ok(Next::End(end)) => return Ok(Ended::At(end)),
@@ -203,12 +232,17 @@ impl Run<'_> {
             Kind::Query(report) => {
                 let snapshot = self.read().await?;
                 self.walker.found(&report.text, &snapshot)?;
-                let found = found(&report.text, &snapshot, &self.request.thresholds);
-                self.scope.steps.insert(step.id.text.clone(), found);
+                match found(&report.text, &snapshot, &self.request.thresholds) {
+                    Ok(found) => self.scope.steps.insert(step.id.text.clone(), found),
+                    Err(why) => return Ok(Over::End(Ended::Failed(why))),
+                };
                 self.expectations(step)?
             }
             Kind::Check(id) => {
                 let snapshot = self.read().await?;
+                if let Err(why) = found("triage", &snapshot, &self.request.thresholds) {
+                    return Ok(Over::End(Ended::Failed(why)));
+                }
                 let report = triage::report(&snapshot, &self.request.thresholds);
                 let finding = report.data.findings.iter().find(|f| f.id == *id);
                 let text = match finding {
@@ -340,7 +374,8 @@ impl Run<'_> {
     }
 
     async fn act(&mut self, step: &Step, what: &Act) -> Result<Over, ActError> {
-        let left = self.book.most_signals.saturating_sub(self.signals);
+        let sent = *self.signals.of(what.verb);
+        let left = self.book.effects.of(what.verb).saturating_sub(sent);
         let reason = step.confirm.is_some_and(|confirm| confirm.reason);
         if reason && !self.request.dry_run {
             match self.walker.write("why? (kept in the journal)")? {
@@ -365,8 +400,9 @@ impl Run<'_> {
             until: None,
             round: self.request.round,
             runs: self.request.runs.clone(),
-            run_name: String::new(),
-            first_effect: self.signals,
+            run_name: step.id.text.clone(),
+            first_effect: self.signals.total(),
+            give_up: self.give_up,
             clock: self.request.clock,
         };
         let mut operator = DryOr {
@@ -380,13 +416,25 @@ impl Run<'_> {
             Some(&mut *self.journal),
         )
         .await?;
-        self.signals += acted.done.len();
+        *self.signals.of(what.verb) += acted.done.len();
         match acted.stopped {
             Some(Halt::TooMany(why)) => return Ok(Over::End(Ended::Failed(why))),
             Some(halt) if halt.is_by_person() => return Ok(Over::End(Ended::Stopped)),
             _ => {}
         }
-        if acted.dry_run && !self.request.dry_run {
+        if acted.chosen.is_empty() {
+            // Nobody to be seen is nobody to end only where all of it could be seen.
+            return Ok(
+                match found("blockers", &acted.snapshot, &self.request.thresholds) {
+                    Ok(_) => Over::Came(Came::Well),
+                    Err(why) => Over::End(Ended::Failed(why)),
+                },
+            );
+        }
+        if self.request.dry_run {
+            return Ok(Over::Came(Came::Well));
+        }
+        if acted.dry_run {
             return Ok(Over::End(Ended::NeedsHuman(format!(
                 "{} {} sessions? (--yes answers confirmations)",
                 what.verb.word(),
@@ -402,10 +450,8 @@ impl Run<'_> {
                 fault.outcome.word()
             ))));
         }
-        let nothing = acted.chosen.is_empty();
         Ok(match acted.stopped {
-            Some(Halt::Fault(why)) => Over::End(Ended::Failed(why)),
-            Some(Halt::Nothing(why)) if !nothing => Over::End(Ended::Failed(why)),
+            Some(Halt::Fault(why) | Halt::Nothing(why)) => Over::End(Ended::Failed(why)),
             _ => Over::Came(Came::Well),
         })
     }
@@ -440,13 +486,19 @@ impl Run<'_> {
                 _ => None,
             })
             .unwrap_or_default();
-        let give_up = Instant::now() + poll.timeout;
+        let end = Instant::now() + poll.timeout;
+        let give_up = self.give_up.map_or(end, |wall| wall.min(end));
         loop {
-            let snapshot = self.read().await?;
-            let found = found(&report, &snapshot, &self.request.thresholds);
-            self.scope.steps.insert(poll.repeat.text.clone(), found);
-            // What can't be told yet may be told later.
-            let holds = poll.until.holds(&self.scope);
+            // What can't be read or told yet may be later.
+            let seen = match self.read().await {
+                Ok(snapshot) => found(&report, &snapshot, &self.request.thresholds),
+                Err(error) if self.connected.client.is_closed() => return Err(error.into()),
+                Err(error) => Err(error.to_string()),
+            };
+            let holds = seen.and_then(|found| {
+                self.scope.steps.insert(poll.repeat.text.clone(), found);
+                poll.until.holds(&self.scope)
+            });
             let text = match &holds {
                 Ok(true) => format!("it holds: {}", poll.until.text),
                 Ok(false) => format!("not yet: {}", poll.until.text),
@@ -472,6 +524,7 @@ impl Run<'_> {
 
     async fn pause(&mut self, time: Duration) {
         let end = Instant::now() + time;
+        let end = self.give_up.map_or(end, |wall| wall.min(end));
         while Instant::now() < end && self.walker.stops() == 0 {
             sleep(Duration::from_millis(50).min(end - Instant::now())).await;
         }
@@ -512,12 +565,12 @@ impl Operator for DryOr<'_> {
     }
 }
 
-/// The JSON of a report, as conditions look at it.
-fn found(report: &str, snapshot: &Snapshot, thresholds: &Thresholds) -> Json {
+/// The JSON of a report, as conditions look at it; where a part of it couldn't be read, why: what isn't seen is not none.
+fn found(report: &str, snapshot: &Snapshot, thresholds: &Thresholds) -> Result<Json, String> {
     fn json<D: serde::Serialize>(report: &Report<D>) -> Json {
         serde_json::to_value(report).unwrap_or_default()
     }
-    match report {
+    let json = match report {
         "activity" => json(&activity::report(snapshot, &activity::Filter::default())),
         "blockers" => json(&blocking::report(snapshot)),
         "locks" => json(&locks::report(snapshot, false)),
@@ -526,5 +579,17 @@ fn found(report: &str, snapshot: &Snapshot, thresholds: &Thresholds) -> Json {
         "settings" => json(&settings::report(snapshot)),
         "horizon" => json(&horizon::report(snapshot)),
         _ => json(&triage::report(snapshot, thresholds)),
+    };
+    let sections = json["coverage"]["sections"].as_object();
+    let failed = sections
+        .into_iter()
+        .flatten()
+        .find(|(_, section)| section["status"] == "failed");
+    match failed {
+        Some((part, section)) => Err(format!(
+            "{report}: {part} couldn't be read: {}",
+            section["why"].as_str().unwrap_or_default()
+        )),
+        None => Ok(json),
     }
 }

@@ -21,9 +21,31 @@ pub struct Book {
     pub inputs: Vec<Input>,
     /// For the whole run.
     pub wall: Option<Duration>,
-    /// At most so many signals in the whole run.
-    pub most_signals: usize,
+    /// For the whole run.
+    pub effects: Effects,
     pub steps: Vec<Step>,
+}
+
+/// At most so many signals of each kind in one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effects {
+    pub terminate: usize,
+    pub cancel: usize,
+}
+
+impl Effects {
+    /// Where the book doesn't say.
+    pub const DEFAULT: Self = Self {
+        terminate: 10,
+        cancel: 10,
+    };
+
+    pub fn of(self, verb: Verb) -> usize {
+        match verb {
+            Verb::Terminate => self.terminate,
+            Verb::Cancel => self.cancel,
+        }
+    }
 }
 
 /// A value that is given before the first step.

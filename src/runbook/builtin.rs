@@ -15,7 +15,7 @@ macro_rules! books {
     };
 }
 
-pub static BOOKS: &[Builtin] = books!["idle-in-transaction"];
+pub static BOOKS: &[Builtin] = books!["idle-in-transaction", "lock-pileup"];
 
 pub fn named(id: &str) -> Option<&'static Builtin> {
     BOOKS.iter().find(|book| book.id == id)

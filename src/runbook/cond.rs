@@ -11,7 +11,9 @@ use super::fault::{Fault, Place};
 /// Longer ones aren't read: the language has no limit on cost, and its reader none on depth.
 const MOST_BYTES: usize = 2048;
 const MOST_NESTED: usize = 2;
-const MOST_PARENTHESES: usize = 32;
+/// Of brackets of any kind, in texts too: the reader goes down by each.
+const MOST_BRACKETS: usize = 24;
+const MOST_OPERATORS: usize = 64;
 
 /// A condition that could be read.
 #[derive(Debug)]
@@ -38,14 +40,25 @@ impl Condition {
             .iter()
             .map(|name| code.matches(name).count())
             .sum::<usize>();
+        let count = |of: &str| text.chars().filter(|c| of.contains(*c)).count();
         if text.len() > MOST_BYTES
             || nested > MOST_NESTED
-            || code.matches('(').count() > MOST_PARENTHESES
+            || count("([{") > MOST_BRACKETS
+            || count("!-+*/%?<>=&|.,") > MOST_OPERATORS
         {
             return Err(Fault::new(place, "the condition is too long or too deep")
                 .hint("split it into two steps"));
         }
-        let program = Program::compile(text).map_err(|errors| {
+        if ROOTS.iter().any(|root| is_asked_otherwise(&code, root)) {
+            return Err(
+                Fault::new(place, "a step, an input or an answer is named after a dot")
+                    .hint("steps.NAME, inputs.NAME, answers.NAME"),
+            );
+        }
+        let Some(compiled) = on_a_large_stack(|| Program::compile(text)) else {
+            return Err(Fault::new(place, "not a condition"));
+        };
+        let program = compiled.map_err(|errors| {
             let first = errors.errors.first();
             let what =
                 first.map_or_else(|| "not a condition".to_owned(), |error| error.msg.clone());
@@ -80,6 +93,11 @@ impl Condition {
     /// # Errors
     /// Where it can't be told: the words are for the person.
     pub fn holds(&self, scope: &Scope) -> Result<bool, String> {
+        on_a_large_stack(|| self.told(scope))
+            .unwrap_or_else(|| Err(format!("{:?} can't be told", self.text)))
+    }
+
+    fn told(&self, scope: &Scope) -> Result<bool, String> {
         let mut context = Context::default();
         for (name, map) in [
             ("steps", &scope.steps),
@@ -98,14 +116,50 @@ impl Condition {
 
 const MACROS: [&str; 5] = [".exists(", ".exists_one(", ".all(", ".map(", ".filter("];
 
+/// The expression crate goes down a dozen calls for each bracket and operator, more than a thread's usual stack may hold.
+/// `None` where there is no thread to be had.
+fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .stack_size(64 << 20)
+            .spawn_scoped(scope, work);
+        thread.ok().and_then(|thread| thread.join().ok())
+    })
+}
+
+const ROOTS: [&str; 3] = ["steps", "inputs", "answers"];
+
+/// `steps['x']` or `steps . x`: what it names couldn't be looked up before the run.
+fn is_asked_otherwise(code: &str, root: &str) -> bool {
+    let part_of_a_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    code.match_indices(root).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let mut after = code[at + root.len()..].chars();
+        let whole = !before.is_some_and(part_of_a_name);
+        match after.next() {
+            Some('.') => {
+                let named = after.next().is_some_and(|c| c.is_alphabetic() || c == '_');
+                whole && !named
+            }
+            Some(c) if c.is_alphanumeric() || c == '_' => false,
+            _ => whole,
+        }
+    })
+}
+
 /// What stands in quotes is no name.
 fn without_texts(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
-    for c in text.chars() {
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
         match quote {
             Some(open) if c == open => quote = None,
-            Some(_) => continue,
+            Some(_) => {
+                if c == '\\' {
+                    chars.next();
+                }
+            }
             None if c == '\'' || c == '"' => quote = Some(c),
             None => out.push(c),
         }
@@ -177,9 +231,31 @@ mod tests {
             "steps.",
             "a &&",
             &"(".repeat(50),
+            &format!("{}{} == []", "[".repeat(60), "]".repeat(60)),
+            &format!("{}1", "{1:".repeat(400)),
+            &format!("'\\'' == '' || {}", "(".repeat(500)),
+            &format!("{}true", "!".repeat(2000)),
+            &format!("{}1 == 1", "1+".repeat(900)),
+            &format!("{}true", "true || ".repeat(200)),
+            "steps['a'].b",
+            "steps .a.b",
+            "steps. a.b",
+            "steps",
             &format!("'{}' == ''", "x".repeat(3000)),
         ] {
             assert!(Condition::read(bad, Place::default()).is_err(), "{bad}");
+        }
+        // As deep as it may be, it is read and told in the smallest of stacks.
+        for deep in [
+            format!("{}{} == []", "[".repeat(23), "]".repeat(23)),
+            format!("{}true", "!".repeat(64)),
+            format!("{}1 == 1", "1+".repeat(60)),
+            format!("{}true", "false || ".repeat(32)),
+            format!("{}1 == 1", "-".repeat(60)),
+            format!("{}true{}", "(".repeat(24), ")".repeat(24)),
+        ] {
+            let condition = Condition::read(&deep, Place::default()).expect("a condition");
+            let _ = condition.holds(&Scope::default());
         }
         let names = Condition::read(
             "steps.a.b > 1 && answers.c == 'steps.d' && x.steps.e",

@@ -13,6 +13,12 @@ pub fn check(book: &Book, faults: &mut Vec<Fault>) {
     let whole = faults.is_empty();
     for step in &book.steps {
         alone(step, faults);
+        if let Kind::Act(act) = &step.kind
+            && book.effects.of(act.verb) == 0
+        {
+            let fault = Fault::new(step.id.place, "an act that limits.effects doesn't allow");
+            faults.push(fault.hint(format!("pg.{}: its number", act.verb.word())));
+        }
     }
     if whole {
         ways(book, faults);
@@ -239,6 +245,16 @@ impl Lint<'_> {
         for name in condition.names("steps") {
             let name = named(name);
             if let Some(earlier) = self.step_of(&name)
+                && !matches!(
+                    self.book.steps[earlier].kind,
+                    Kind::Query(_) | Kind::Check(_)
+                )
+            {
+                self.fault(
+                    name.place,
+                    format!("{:?} finds nothing: a query or a check does", name.text),
+                );
+            } else if let Some(earlier) = self.book.step(&name.text)
                 && !(self.has_run(n, earlier) || of_itself && earlier == n)
             {
                 self.fault(

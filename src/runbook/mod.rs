@@ -12,8 +12,8 @@ mod read;
 pub mod walk;
 
 pub use book::{
-    Act, Ask, Book, Branch, Confirm, End, Expect, Input, InputKind, Kind, Named, Note, Poll,
-    Select, Step, Value,
+    Act, Ask, Book, Branch, Confirm, Effects, End, Expect, Input, InputKind, Kind, Named, Note,
+    Poll, Select, Step, Value,
 };
 pub use cond::{Condition, Scope};
 pub use fault::{Fault, Place};

@@ -4,7 +4,7 @@ mod kinds;
 
 use std::time::Duration;
 
-use super::book::{Book, Confirm, End, Expect, Input, InputKind, Kind, Named, Step};
+use super::book::{Book, Confirm, Effects, End, Expect, Input, InputKind, Kind, Named, Step};
 use super::cond::Condition;
 use super::fault::{Fault, Place, meant};
 use super::node::{self, Node};
@@ -57,7 +57,9 @@ pub fn book(node: &Node, faults: &mut Vec<Fault>) -> Option<Book> {
     let title = r.must(&map, "title").and_then(|n| r.text(n));
     let owner = map.get("owner").and_then(|n| r.text(n));
     let inputs = map.get("inputs").map(|n| r.inputs(n)).unwrap_or_default();
-    let (wall, most_signals) = map.get("limits").map_or((None, 10), |n| r.limits(n));
+    let (wall, effects) = map
+        .get("limits")
+        .map_or((None, Effects::DEFAULT), |n| r.limits(n));
     let steps = r
         .must(&map, "steps")
         .map(|n| r.steps(n))
@@ -71,7 +73,7 @@ pub fn book(node: &Node, faults: &mut Vec<Fault>) -> Option<Book> {
         owner: owner.map(|owner| owner.text),
         inputs,
         wall,
-        most_signals,
+        effects,
         steps,
     })
 }
@@ -301,19 +303,22 @@ impl Reader<'_> {
         })
     }
 
-    fn limits(&mut self, node: &Node) -> (Option<Duration>, usize) {
+    fn limits(&mut self, node: &Node) -> (Option<Duration>, Effects) {
         let Some(map) = self.map(node, &["wall", "effects"]) else {
-            return (None, 10);
+            return (None, Effects::DEFAULT);
         };
         let wall = map.get("wall").and_then(|n| self.time(n));
-        let mut signals = 10;
+        let mut limits = Effects::DEFAULT;
         if let Some(effects) = map.get("effects")
             && let Some(effects) = self.map(effects, &["pg.terminate", "pg.cancel"])
         {
             let of = |r: &mut Self, name| effects.get(name).and_then(|n| r.number(n)).unwrap_or(0);
-            signals = of(self, "pg.terminate") + of(self, "pg.cancel");
+            limits = Effects {
+                terminate: of(self, "pg.terminate"),
+                cancel: of(self, "pg.cancel"),
+            };
         }
-        (wall, signals)
+        (wall, limits)
     }
 
     fn steps(&mut self, node: &Node) -> Vec<Step> {

@@ -27,7 +27,7 @@ fn the_book_that_the_others_are_made_from_is_sound() {
 
 /// What is put in whose place, and what is said of it, in which line and column.
 #[rustfmt::skip]
-const CASES: [(&str, &str, usize, usize, &str); 58] = [
+const CASES: [(&str, &str, usize, usize, &str); 64] = [
     ("runbook: v1", "runbook: v2", 1, 10, "this version reads `runbook: v1`"),
     ("runbook: v1\n", "", 1, 1, "\"runbook\" is missing"),
     ("id: leak\n", "", 1, 1, "\"id\" is missing"),
@@ -65,6 +65,12 @@ const CASES: [(&str, &str, usize, usize, &str); 58] = [
     ("longer_than: inputs.older_than", "longer_than: 500000000000y", 8, 79, "no time such as"),
     ("inputs.older_than }", "inputs.older_than, max: none }", 8, 103, "a whole number above 0"),
     ("inputs.older_than }", "inputs.older_than, batch: { size: 0 } }", 8, 113, "a whole number above 0"),
+    ("terminate: { state: idle in transaction,", "cancel: { state: idle in transaction,", 8, 33, "a cancel does nothing"),
+    ("steps:", "limits: { effects: { pg.cancel: 3 } }\nsteps:", 9, 11, "limits.effects doesn't allow"),
+    ("state: idle in transaction,", "user: [], state: idle in transaction,", 8, 44, "a list of nobody"),
+    ("{ id: done, end: resolved }", "{ id: done, decide: [{ else: last, goto: last }] }\n  - { id: last, end: failed }", 9, 46, "an else names its step itself"),
+    ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'steps.keep.x', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "finds nothing"),
+    ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'steps[\"x\"].y', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "named after a dot"),
     ("end: resolved", "end: solved", 9, 22, "unknown end \"solved\""),
     ("  - { id: done, end: resolved }\n", "", 8, 11, "doesn't end"),
     ("end: resolved }", "goto: picture }", 9, 23, "stands above: only a poll goes back"),
@@ -76,7 +82,7 @@ const CASES: [(&str, &str, usize, usize, &str); 58] = [
     ("capture: {} }", "capture: {}, unattended: x }", 7, 30, "means nothing to a step of kind capture"),
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'true', goto: last }] }\n  - { id: last, end: failed }", 9, 26, "a decide without an else"),
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ else: last }, { if: 'true', goto: last }] }\n  - { id: last, end: failed }", 9, 26, "never reached"),
-    ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'steps. >', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "not a condition"),
+    ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'true && >', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "not a condition"),
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'steps.other.x', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "there is no step \"other\""),
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'inputs.x > 1', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "there is no input \"x\""),
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'answers.picture == \"x\"', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "asks nothing"),

@@ -13,7 +13,11 @@ use crate::harness::{
 };
 
 fn walk(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
-    let all = [&["runbook", "run", "idle-in-transaction"], what].concat();
+    walk_book(spec, state, "idle-in-transaction", what)
+}
+
+fn walk_book(spec: &ConnSpec, state: &Path, book: &str, what: &[&str]) -> Run {
+    let all = [&["runbook", "run", book], what].concat();
     let mut command = stanch_command(spec, &all);
     command.env("XDG_STATE_HOME", state);
     run(command)
@@ -237,4 +241,34 @@ async fn a_person_walks_it() {
     let (code, shown) = at_terminal(&spec, state.path(), what, &[(question, "\u{3}")]);
     assert_eq!(code, Some(5), "{shown}");
     assert_eq!(signals(&events(state.path())), 0);
+}
+
+/// What stands in front decides: a forgotten console is ended, and what queued behind it goes on; DDL in a queue, a prepared
+/// transaction and a circle are for a person, and nothing is signalled; where nobody waits it was a false alarm.
+#[tokio::test]
+async fn a_pile_up_is_ended_at_its_root_or_left_to_a_person() {
+    const WHAT: [&str; 4] = ["--yes", "--set", "older_than=10ms", "--json"];
+    for (incident, code, ended, sent) in [
+        (Incident::LockChain, 0, "resolved", 1),
+        (Incident::LockQueue, 6, "escalated", 0),
+        (Incident::Prepared, 6, "escalated", 0),
+        (Incident::Deadlock, 6, "escalated", 0),
+        (Incident::Storm, 0, "false_alarm", 0),
+    ] {
+        let (server, _scene) = scene(incident).await;
+        let spec = admin(&server);
+        // In a thread of its own: the scene's sessions go on meanwhile.
+        let walks = tokio::task::spawn_blocking(move || {
+            [&WHAT[1..], &WHAT[..]].map(|what| {
+                let state = folder();
+                let run = walk_book(&spec, state.path(), "lock-pileup", what);
+                (run, signals(&events(state.path())))
+            })
+        });
+        let [(nobody, none), (run, signals)] = walks.await.expect("both");
+        assert_eq!(none, 0, "{nobody:?}");
+        assert_eq!(run.code, code, "{incident:?}: {run:?}");
+        assert_eq!(run.json()["ended"], ended, "{incident:?}: {run:?}");
+        assert_eq!(signals, sent, "{incident:?}");
+    }
 }

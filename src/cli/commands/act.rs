@@ -76,6 +76,7 @@ async fn run_on(
         runs: acting.state.join("runs"),
         run_name: run_name(verb.word(), &target_name),
         first_effect: 0,
+        give_up: None,
         clock: rounds::local_now,
     };
     let mut operator = Asking {

@@ -64,7 +64,13 @@ fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
         .flat_map(|folder| books_in(folder))
         .collect::<Vec<_>>();
     for file in files {
-        let text = std::fs::read_to_string(&file)?;
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) => {
+                all.push((file.display().to_string(), error.to_string()));
+                continue;
+            }
+        };
         match runbook::load(&text) {
             Ok(book) => all.push((book.id.text, book.title)),
             Err(faults) => all.push((
@@ -117,8 +123,10 @@ fn find(
     })?;
     for folder in folders(ctx) {
         for path in books_in(&folder) {
-            let named = path.file_stem().is_some_and(|stem| stem == id);
-            if named {
+            // By its id, as `list` shows it; a faulty one by its file's name, so that its faults are told.
+            let stem = path.file_stem().is_some_and(|stem| stem == id);
+            let book = std::fs::read_to_string(&path).map(|text| runbook::load(&text));
+            if book.map_or(stem, |book| book.map_or(stem, |book| book.id.text == id)) {
                 return read(&path);
             }
         }

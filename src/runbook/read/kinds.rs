@@ -81,6 +81,9 @@ impl Reader<'_> {
                 continue;
             };
             let last = n + 1 == all.len();
+            if let (Some(_), Some(goto)) = (map.get("else"), map.get("goto")) {
+                self.fault(goto.place, "an else names its step itself");
+            }
             match (map.get("if"), map.get("else")) {
                 (Some(condition), None) => {
                     let condition = self.condition(condition);
@@ -157,9 +160,22 @@ impl Reader<'_> {
         }
         select.longer_than = map.get("longer_than").and_then(|n| self.value(n));
         let names = |r: &mut Self, name| {
-            let all = map.get(name).map(|n| r.texts(n)).unwrap_or_default();
+            let Some(node) = map.get(name) else {
+                return Vec::new();
+            };
+            let all = r.texts(node);
+            if all.is_empty() {
+                r.fault(node.place, "a list of nobody");
+            }
             all.into_iter().map(|named| named.text).collect()
         };
+        if select.idle_in_transaction && verb == Verb::Cancel {
+            let fault = Fault::new(
+                map.place,
+                "a cancel does nothing to a session idle in transaction",
+            );
+            self.faults.push(fault.hint("terminate"));
+        }
         select.users = names(self, "user");
         select.applications = names(self, "application");
         if !select.idle_in_transaction && !select.roots {
