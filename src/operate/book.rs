@@ -18,6 +18,7 @@ use crate::analysis::{
 use crate::bundle;
 use crate::journal::{Event, Journal, JournalError};
 use crate::model::{Millis, Snapshot, Thresholds, Timestamp, Verb};
+use crate::runbook::time as time_of;
 use crate::runbook::walk::{Came, Next, next};
 use crate::runbook::{Act, Book, End, InputKind, Kind, Poll, Scope, Select, Step, Value};
 use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
@@ -462,9 +463,13 @@ impl Run<'_> {
             Value::Input(name) => {
                 let input = self.book.inputs.iter().find(|i| i.name.text == name.text);
                 let given = self.request.inputs.get(&name.text);
-                given
-                    .or_else(|| input.and_then(|input| input.default.as_ref()))
-                    .and_then(|text| humantime::parse_duration(text).ok())
+                let text = given.or_else(|| input.and_then(|input| input.default.as_ref()));
+                // One that is no time selects nobody: without an age it would be everybody.
+                let nobody = Duration::from_secs(u32::MAX.into());
+                Some(
+                    text.and_then(|text| time_of(text.as_str()))
+                        .unwrap_or(nobody),
+                )
             }
         };
         Selection {

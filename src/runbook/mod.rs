@@ -17,6 +17,7 @@ pub use book::{
 };
 pub use cond::{Condition, Scope};
 pub use fault::{Fault, Place};
+pub use read::time;
 
 /// Reads and checks a book: the book where nothing is wrong, else all that is.
 ///

@@ -181,8 +181,6 @@ fn what_is_no_yaml_is_told_too() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     /// A book with any part of it replaced by anything is a book or a list of faults, never a panic.
     #[test]
     fn no_text_makes_it_fall_over(at in 0..400_usize, length in 0..60_usize, text in "[ -~\n\u{e9}\u{5728}]{0,40}") {
