@@ -44,6 +44,18 @@ pub struct ActArgs {
     /// How long the end of each is awaited
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
     pub wait: Duration,
+    #[command(flatten)]
+    pub allow: AllowArgs,
+    /// Don't ask (needs a target of stanch.yaml or an explicit host); without a terminal and without this nothing is done
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+}
+
+/// What is left alone unless it is named.
+#[derive(Debug, ClapArgs)]
+pub struct AllowArgs {
     /// Superusers' sessions too
     #[arg(long)]
     pub allow_superuser: bool,
@@ -53,11 +65,6 @@ pub struct ActArgs {
     /// Sessions in other databases of the server too
     #[arg(long)]
     pub all_databases: bool,
-    /// Don't ask (needs a target of stanch.yaml or an explicit host); without a terminal and without this nothing is done
-    #[arg(long)]
-    pub yes: bool,
-    #[command(flatten)]
-    pub connect: ConnectArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -110,15 +117,8 @@ pub struct RunbookRun {
     /// Answers confirmations, never a question (needs a target of stanch.yaml or an explicit host)
     #[arg(long)]
     pub yes: bool,
-    /// Superusers' sessions too
-    #[arg(long)]
-    pub allow_superuser: bool,
-    /// Also sessions that wait for a synchronous standby: their commit stands, unreplicated
-    #[arg(long)]
-    pub allow_syncrep: bool,
-    /// Sessions in other databases of the server too
-    #[arg(long)]
-    pub all_databases: bool,
+    #[command(flatten)]
+    pub allow: AllowArgs,
     /// How long the end of each session is awaited
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
     pub wait: Duration,

@@ -3,6 +3,7 @@
 
 mod act;
 mod book;
+mod found;
 mod halt;
 mod operator;
 mod select;

@@ -105,12 +105,28 @@ impl Lint<'_> {
         if found.is_none() {
             let known: Vec<&str> = self.book.steps.iter().map(|s| s.id.text.as_str()).collect();
             let fault = Fault::new(name.place, format!("there is no step {:?}", name.text));
-            self.faults.push(match meant(&name.text, &known) {
-                Some(meant) => fault.hint(format!("did you mean {meant:?}?")),
-                None => fault,
-            });
+            self.meant(fault, &name.text, &known);
         }
         found
+    }
+
+    /// A name that isn't there, with the one that may have been meant.
+    fn meant(&mut self, fault: Fault, name: &str, known: &[&str]) {
+        self.faults.push(match meant(name, known) {
+            Some(meant) => fault.hint(format!("did you mean {meant:?}?")),
+            None => fault,
+        });
+    }
+
+    /// Told where `earlier` may not have run before step `n`.
+    fn must_have_run(&mut self, n: usize, name: &Named, earlier: usize, verb: &str) {
+        if !self.has_run(n, earlier) {
+            let to = &self.book.steps[n].id.text;
+            self.fault(
+                name.place,
+                format!("{:?} {verb} on every way to {to:?}", name.text),
+            );
+        }
     }
 
     /// The step has run whichever way was taken.
@@ -124,16 +140,8 @@ impl Lint<'_> {
     fn step(&mut self, n: usize) {
         let step = &self.book.steps[n];
         for need in &step.needs {
-            if let Some(earlier) = self.step_of(need)
-                && !self.has_run(n, earlier)
-            {
-                self.fault(
-                    need.place,
-                    format!(
-                        "{:?} hasn't run on every way to {:?}",
-                        need.text, step.id.text
-                    ),
-                );
+            if let Some(earlier) = self.step_of(need) {
+                self.must_have_run(n, need, earlier, "hasn't run");
             }
         }
         for expect in &step.expect {
@@ -158,14 +166,8 @@ impl Lint<'_> {
                                 poll.repeat.text
                             ),
                         );
-                    } else if !self.has_run(n, earlier) {
-                        self.fault(
-                            poll.repeat.place,
-                            format!(
-                                "{:?} hasn't run on every way to {:?}",
-                                poll.repeat.text, step.id.text
-                            ),
-                        );
+                    } else {
+                        self.must_have_run(n, &poll.repeat, earlier, "hasn't run");
                     }
                 }
                 self.condition(n, &poll.until, false);
@@ -218,10 +220,7 @@ impl Lint<'_> {
                     .map(|i| i.name.text.as_str())
                     .collect();
                 let fault = Fault::new(name.place, format!("there is no input {:?}", name.text));
-                self.faults.push(match meant(&name.text, &known) {
-                    Some(meant) => fault.hint(format!("did you mean {meant:?}?")),
-                    None => fault,
-                });
+                self.meant(fault, &name.text, &known);
             }
             Some(input) if kind.is_some_and(|kind| kind != input.kind) => {
                 self.fault(
@@ -244,26 +243,17 @@ impl Lint<'_> {
         };
         for name in condition.names("steps") {
             let name = named(name);
-            if let Some(earlier) = self.step_of(&name)
-                && !matches!(
-                    self.book.steps[earlier].kind,
-                    Kind::Query(_) | Kind::Check(_)
-                )
-            {
+            let Some(earlier) = self.step_of(&name) else {
+                continue;
+            };
+            let kind = &self.book.steps[earlier].kind;
+            if !matches!(kind, Kind::Query(_) | Kind::Check(_)) {
                 self.fault(
                     name.place,
                     format!("{:?} finds nothing: a query or a check does", name.text),
                 );
-            } else if let Some(earlier) = self.book.step(&name.text)
-                && !(self.has_run(n, earlier) || of_itself && earlier == n)
-            {
-                self.fault(
-                    name.place,
-                    format!(
-                        "{:?} hasn't run on every way to {:?}",
-                        name.text, self.book.steps[n].id.text
-                    ),
-                );
+            } else if !(of_itself && earlier == n) {
+                self.must_have_run(n, &name, earlier, "hasn't run");
             }
         }
         for name in condition.names("answers") {
@@ -273,14 +263,8 @@ impl Lint<'_> {
             };
             if !matches!(self.book.steps[earlier].kind, Kind::Ask(_)) {
                 self.fault(name.place, format!("{:?} asks nothing", name.text));
-            } else if !self.has_run(n, earlier) {
-                self.fault(
-                    name.place,
-                    format!(
-                        "{:?} wasn't asked on every way to {:?}",
-                        name.text, self.book.steps[n].id.text
-                    ),
-                );
+            } else {
+                self.must_have_run(n, &name, earlier, "wasn't asked");
             }
         }
         for name in condition.names("inputs") {

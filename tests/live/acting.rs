@@ -363,9 +363,8 @@ async fn one_that_ignores_the_signal() {
     );
 }
 
-/// A statement that catches its cancel is terminated after the grace, where that was asked for; and only there.
-#[tokio::test]
-async fn cancel_then_terminate() {
+/// A session whose statement catches its cancel, by pid, and somebody who looks on.
+async fn stubborn() -> (Server, tokio_postgres::Client, String) {
     let server = harness::server(&[]).await;
     let boss = client(&server.spec("postgres", "postgres"), "boss").await;
     sql(&boss, "CREATE ROLE app LOGIN").await;
@@ -379,6 +378,13 @@ async fn cancel_then_terminate() {
     )
     .await
     .expect("it sleeps");
+    (server, boss, victim)
+}
+
+/// A statement that catches its cancel is terminated after the grace, where that was asked for; and only there.
+#[tokio::test]
+async fn cancel_then_terminate() {
+    let (server, boss, victim) = stubborn().await;
     let state = folder();
     let spec = server.spec("postgres", "postgres");
     let run = act(
@@ -547,22 +553,9 @@ async fn the_name_is_typed() {
 /// Ctrl-C once ends it after the batch, twice at once, and nothing stronger is sent after it.
 #[tokio::test]
 async fn a_stop_is_a_stop() {
-    let server = harness::server(&[]).await;
-    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
-    sql(&boss, "CREATE ROLE app LOGIN").await;
-    let stubborn = "DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(5); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$";
-    let session = client(&server.spec("app", "postgres"), "stubborn").await;
-    let victim = pid(&session).await;
-    drill::leave_running(session, stubborn);
-    drill::until(
-        &boss,
-        "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
-    )
-    .await
-    .expect("it sleeps");
+    let (server, boss, victim) = stubborn().await;
     let state = folder();
     let spec = server.spec("postgres", "postgres");
-    let victim = victim.to_string();
     let args = ["pg", "cancel", &victim, "--yes", "--json", "--grace", "30s"];
     let mut command = stanch_command(&spec, &args);
     command

@@ -89,9 +89,9 @@ async fn run_on(
 
 fn policy(args: &ActArgs, acting: &ActSettings) -> Policy {
     Policy {
-        allow_superuser: args.allow_superuser,
-        allow_syncrep: args.allow_syncrep,
-        all_databases: args.all_databases,
+        allow_superuser: args.allow.allow_superuser,
+        allow_syncrep: args.allow.allow_syncrep,
+        all_databases: args.allow.all_databases,
         protected_users: acting.protected_users.clone(),
         protected_applications: acting.protected_applications.clone(),
         max: args.max,

@@ -222,9 +222,9 @@ async fn run_book(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, 
         policy: Policy {
             protected_users: acting.protected_users.clone(),
             protected_applications: acting.protected_applications.clone(),
-            allow_superuser: args.allow_superuser,
-            allow_syncrep: args.allow_syncrep,
-            all_databases: args.all_databases,
+            allow_superuser: args.allow.allow_superuser,
+            allow_syncrep: args.allow.allow_syncrep,
+            all_databases: args.allow.all_databases,
             ..Policy::default()
         },
         target_name: target_name.clone(),
