@@ -18,7 +18,7 @@
 //! | [`view`] | report → bytes | model, analysis |
 //! | [`journal`] | what was done, one line an event, on disk before and after each effect | model |
 //! | [`action`] | the only module that changes a server: the guard, and the signal that is checked once more | model, sql, journal, source |
-//! | [`runbook`] | pure: YAML books read and checked with every fault at its place, and where one goes on | model |
+//! | [`runbook`] | pure: YAML books read and checked with every fault at its place, and where one goes on | model, sql |
 //! | [`operate`] | carries decisions out: choose, ask, act batch by batch, measure again; walks a book | model, source, bundle, analysis, action, journal, config, runbook |
 //! | [`drill`] | throwaway servers with a real incident on them | model, source |
 //! | [`cli`] | arguments, environment, local clock; one file a subcommand | everything |

@@ -278,9 +278,11 @@ impl Guarded {
 }
 
 impl Consent {
+    /// Whether it is a yes to this target.
+    ///
     /// # Errors
-    /// Why it is no yes.
-    pub(super) fn check(&self, target_name: &str) -> Result<(), String> {
+    /// Why it is none.
+    pub fn check(&self, target_name: &str) -> Result<(), String> {
         match self {
             Self::Typed(typed) if typed == target_name => Ok(()),
             Self::Typed(_) => Err("what was typed isn't the target's name: nothing was done".into()),

@@ -96,8 +96,59 @@ pub enum RunbookCommand {
         /// Files or folders
         files: Vec<PathBuf>,
     },
+    /// Walk books on the cases written beside them (BOOK.test.yaml), and list the ways that no case takes
+    Test {
+        /// Files or folders; without any, the built-in books
+        files: Vec<PathBuf>,
+        /// A way that no case takes is a fault too
+        #[arg(long)]
+        strict: bool,
+    },
+    /// One as Markdown, with a table of decisions and a flow chart, for the wiki
+    Render {
+        /// An id of `runbook list`
+        #[arg(add = complete::runbooks(), required_unless_present = "file", conflicts_with = "file")]
+        name: Option<String>,
+        /// A book from this file
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
     /// Walk one: look, decide, act, look again
     Run(Box<RunbookRun>),
+    /// Go on with a run that was interrupted: what was done isn't done again, what isn't known is asked about
+    Resume(Box<RunbookResume>),
+    /// The runs that there were, and how each stands
+    Runs,
+    /// Look on while somebody else walks one, or at how it was: changes nothing
+    Follow {
+        /// A name of `runbook runs`, or its file; without it the one that goes on now, else the last
+        run: Option<String>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RunbookResume {
+    /// A name of `runbook runs`, or its file; without it the last that was interrupted
+    pub run: Option<String>,
+    /// Where the book has changed since: go on with the one that the run began with
+    #[arg(long, conflicts_with = "accept_changed")]
+    pub as_begun: bool,
+    /// Where the book has changed since: go on with the new one, if what was done is the same in it
+    #[arg(long)]
+    pub accept_changed: bool,
+    /// The book is in this file by now
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Answers confirmations, never a question (needs a target of stanch.yaml or an explicit host)
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub allow: AllowArgs,
+    /// How long the end of each session is awaited
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
+    pub wait: Duration,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -114,6 +165,9 @@ pub struct RunbookRun {
     /// Every read is real, effects are shown and not done
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
+    /// Walk it on a snapshot that `--save` wrote: nothing is asked of a server, nothing is done
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["yes", "dry_run"])]
+    pub from: Option<PathBuf>,
     /// Answers confirmations, never a question (needs a target of stanch.yaml or an explicit host)
     #[arg(long)]
     pub yes: bool,

@@ -1,10 +1,10 @@
 //! The only user of arguments, environment, terminal and the local clock: arguments → settings → commands.
-
 mod args;
 mod args_effect;
 mod commands;
 mod complete;
 mod fault;
+mod person;
 mod rounds;
 mod settings;
 mod stop;

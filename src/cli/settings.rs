@@ -37,6 +37,37 @@ pub struct ActSettings {
 }
 
 impl ActSettings {
+    /// Who acts, where it is kept, and whom they leave alone, before it is known on what.
+    ///
+    /// # Errors
+    /// When there is no place for the journal, or a file can't be read.
+    pub fn of(env: &Environment) -> Result<Self, Fault> {
+        let state = env
+            .get("XDG_STATE_HOME")
+            .filter(|folder| folder.starts_with('/'))
+            .map(PathBuf::from)
+            .or_else(|| Some(env.home()?.join(".local/state")))
+            .ok_or_else(|| {
+                Fault::Usage("no place for the journal: set HOME or XDG_STATE_HOME".into())
+            })?;
+        let protect = protected(env)?;
+        Ok(Self {
+            named_in_full: false,
+            operator: env
+                .account
+                .as_ref()
+                .map_or_else(|| "unknown".into(), |(name, _)| name.clone()),
+            state: state.join("stanch"),
+            protected_users: protect.users,
+            protected_applications: protect.applications,
+        })
+    }
+
+    /// Where journals are kept.
+    pub fn runs(&self) -> PathBuf {
+        self.state.join("runs")
+    }
+
     /// What the person types: the name in `stanch.yaml` where there is one, else the place that was really reached.
     pub fn name_of(&self, spec: &ConnSpec) -> String {
         let address = spec
@@ -134,24 +165,9 @@ impl ConnectSettings {
             );
             places && written
         });
-        let state = env
-            .get("XDG_STATE_HOME")
-            .filter(|folder| folder.starts_with('/'))
-            .map(PathBuf::from)
-            .or_else(|| Some(env.home()?.join(".local/state")))
-            .ok_or_else(|| {
-                Fault::Usage("no place for the journal: set HOME or XDG_STATE_HOME".into())
-            })?;
-        let protect = protected(env)?;
         let acting = ActSettings {
             named_in_full: host_given,
-            operator: env
-                .account
-                .as_ref()
-                .map_or_else(|| "unknown".into(), |(name, _)| name.clone()),
-            state: state.join("stanch"),
-            protected_users: protect.users,
-            protected_applications: protect.applications,
+            ..ActSettings::of(env)?
         };
         Ok((settings, acting))
     }

@@ -31,11 +31,20 @@ pub enum Event {
         /// The snapshot that justifies what follows, beside this file.
         evidence: String,
     },
-    /// A runbook, as it was when it began.
+    /// A runbook, as it was when it began: its own text first, then those that it includes.
     Book {
         id: String,
         sha256: String,
         inputs: std::collections::BTreeMap<String, String>,
+        #[serde(default)]
+        texts: Vec<String>,
+    },
+    /// Somebody goes on with a run that was interrupted; with a changed book, where it was.
+    Resumed {
+        operator: String,
+        version: String,
+        sha256: String,
+        changed: bool,
     },
     StepStart {
         step: String,
@@ -61,6 +70,11 @@ pub enum Event {
         step: String,
         question: String,
         text: String,
+    },
+    /// The person left a step out, and why.
+    Skipped {
+        step: String,
+        reason: String,
     },
     StepEnd {
         step: String,
@@ -92,6 +106,19 @@ pub enum Event {
         outcome: Outcome,
         waited_ms: u64,
     },
+    /// A command has ended; without a code: how else.
+    CommandResult {
+        n: usize,
+        exit: Option<i32>,
+        why: String,
+    },
+    /// An effect whose outcome wasn't known when the run was resumed: what the server says, and what the person made of it
+    /// (`done`, `again`).
+    EffectSeen {
+        n: usize,
+        seen: String,
+        answer: String,
+    },
     /// A batch is over: what the server said before the next one.
     BatchEnd {
         measured: String,
@@ -117,5 +144,12 @@ pub struct Left {
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Effect {
     Signal(Signal),
-    RollbackPrepared { gid: String, database: String },
+    RollbackPrepared {
+        gid: String,
+        database: String,
+    },
+    /// A command of a runbook, as it was started.
+    Command {
+        argv: Vec<String>,
+    },
 }

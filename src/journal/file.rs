@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
 
 use super::event::{Event, Record};
@@ -15,6 +16,8 @@ use crate::model::Timestamp;
 pub enum JournalError {
     #[error("{path}: {error}")]
     Io { path: PathBuf, error: io::Error },
+    #[error("{path}: somebody writes it now: the run still goes on")]
+    Busy { path: PathBuf },
     #[error("{path}: line {line}: {what}")]
     Damaged {
         path: PathBuf,
@@ -57,6 +60,7 @@ impl Journal {
             let mut open = File::options();
             match open.append(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => {
+                    hold(&file, &path)?;
                     // The name itself must be on disk too.
                     let synced = File::open(folder).and_then(|folder| folder.sync_all());
                     synced.map_err(at(folder))?;
@@ -84,6 +88,55 @@ impl Journal {
         self.path.with_extension("snapshot.json")
     }
 
+    /// A name beside this file for the snapshot of a step, which no earlier one has.
+    pub fn kept(&self, step: &str) -> PathBuf {
+        let name = |n: usize| match n {
+            0 => self.path.with_extension(format!("{step}.snapshot.json")),
+            n => self
+                .path
+                .with_extension(format!("{step}-{n}.snapshot.json")),
+        };
+        (0..1000)
+            .map(name)
+            .find(|path| !path.exists())
+            .unwrap_or_else(|| name(0))
+    }
+
+    /// Goes on with a journal that ends in the middle. A last line that a crash has cut is taken off: it was never a record.
+    ///
+    /// # Errors
+    /// When it can't be read, isn't as it was written, or somebody still writes it.
+    pub fn reopen(
+        path: &Path,
+        clock: fn() -> Timestamp,
+    ) -> Result<(Self, Vec<Record>), JournalError> {
+        let mut open = File::options();
+        let file = open.read(true).append(true).open(path).map_err(at(path))?;
+        hold(&file, path)?;
+        let records = read(path)?;
+        let mut whole = 0;
+        let mut prev = String::new();
+        let mut reader = BufReader::new(&file);
+        let mut line: Vec<u8> = Vec::new();
+        while reader.read_until(b'\n', &mut line).map_err(at(path))? > 0 {
+            let Some(text) = line.strip_suffix(b"\n") else {
+                break;
+            };
+            whole += line.len() as u64;
+            prev = hash(&String::from_utf8_lossy(text));
+            line.clear();
+        }
+        file.set_len(whole).map_err(at(path))?;
+        let journal = Self {
+            path: path.to_path_buf(),
+            file,
+            seq: records.len() as u64,
+            prev,
+            clock,
+        };
+        Ok((journal, records))
+    }
+
     /// Writes one event; it is on disk when this returns.
     ///
     /// # Errors
@@ -105,6 +158,25 @@ impl Journal {
             .and_then(|()| self.file.sync_data())
             .map_err(at(&self.path))
     }
+}
+
+/// For as long as it is written: whoever looks on sees by it that the run still goes on.
+fn hold(file: &File, path: &Path) -> Result<(), JournalError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(errno) if errno == rustix::io::Errno::WOULDBLOCK => Err(JournalError::Busy {
+            path: path.to_path_buf(),
+        }),
+        // A file system without locks: nobody is kept out by that.
+        _ => Ok(()),
+    }
+}
+
+/// Somebody writes this journal now.
+pub fn is_written(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {
@@ -178,10 +250,21 @@ mod tests {
         let records = read(journal.path()).expect("records");
         assert_eq!(records.len(), 3);
         assert_eq!(records[2].event, stopped("three"));
+        let busy = Journal::reopen(journal.path(), now).err();
+        assert!(matches!(busy, Some(JournalError::Busy { .. })), "{busy:?}");
+        assert!(is_written(journal.path()));
         let text = fs::read_to_string(journal.path()).expect("text");
         // A crash in the middle of a line.
         fs::write(journal.path(), &text[..text.len() - 5]).expect("written");
         assert_eq!(read(journal.path()).expect("records").len(), 2);
+        let path = journal.path().to_path_buf();
+        drop(journal);
+        assert!(!is_written(&path));
+        let (mut journal, records) = Journal::reopen(&path, now).expect("it is free by now");
+        assert_eq!(records.len(), 2);
+        journal.write(stopped("four")).expect("written");
+        let records = read(&path).expect("a whole chain");
+        assert_eq!(records.last().map(|r| &r.event), Some(&stopped("four")));
         for forged in [
             text.replacen("two", "owt", 1),
             text.lines()

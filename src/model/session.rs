@@ -168,6 +168,14 @@ impl Session {
         self.wait.as_ref().is_some_and(|wait| wait.class == "Lock")
     }
 
+    /// A dump or a backup: its transaction lasts as long as it does.
+    pub fn is_long_by_nature(&self) -> bool {
+        let application = self.application_name.as_deref().unwrap_or("");
+        ["pg_dump", "pg_basebackup"]
+            .iter()
+            .any(|name| application.starts_with(name))
+    }
+
     pub fn xact_age(&self, now: Timestamp) -> Option<Millis> {
         self.xact_start.map(|at| at.age_at(now))
     }

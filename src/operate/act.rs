@@ -14,7 +14,7 @@ use crate::action::{Approved, ApprovedSignal, Consent, Facts, Guarded, Policy, s
 use crate::analysis::actions::After;
 use crate::bundle;
 use crate::journal::{Effect, Event, Journal, JournalError, Left};
-use crate::model::{BackendId, Done, ExitCode, Millis, Outcome, Pid, Snapshot, Verb};
+use crate::model::{BackendId, Done, ExitCode, Millis, Outcome, Pid, Signal, Snapshot, Verb};
 use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
 
 /// What is to be done, and how far.
@@ -41,6 +41,8 @@ pub struct ActRequest {
     pub first_effect: usize,
     /// Nothing is signalled after it.
     pub give_up: Option<Instant>,
+    /// Signals that went out before this run was interrupted: none of them is sent again.
+    pub already: Vec<Signal>,
     pub clock: fn() -> crate::model::Timestamp,
 }
 
@@ -102,13 +104,7 @@ pub async fn act(
     journal: Option<&mut Journal>,
 ) -> Result<Acted, ActError> {
     let snapshot = round(connected, Parts::ALL, request.round).await?;
-    let (chosen, notes) = choose(&snapshot, &request.selection, request.verb);
-    let facts = Facts {
-        own_pid: snapshot.server.get().map_or(0, |server| server.own_pid.0),
-        database: snapshot.target.database.clone(),
-    };
-    let candidates = chosen.iter().map(|c| c.candidate.clone()).collect();
-    let guarded = guard(candidates, request.verb, &facts, &request.policy);
+    let (chosen, notes, guarded) = planned(&snapshot, request);
     let mut acted = Acted {
         before: After::of(&snapshot),
         done: missing(&snapshot, request)
@@ -201,6 +197,40 @@ pub async fn act(
     Ok(acted)
 }
 
+/// Who would be signalled, and who wouldn't: nothing is asked, nothing is done.
+pub fn planned(snapshot: &Snapshot, request: &ActRequest) -> (Vec<Chosen>, Vec<String>, Guarded) {
+    let (mut chosen, mut notes) = choose(snapshot, &request.selection, request.verb);
+    let facts = Facts {
+        own_pid: snapshot.server.get().map_or(0, |server| server.own_pid.0),
+        database: snapshot.target.database.clone(),
+    };
+    let is_again = |c: &Chosen| {
+        let session = &c.candidate.session;
+        request.already.iter().any(|signal| {
+            signal.verb == request.verb
+                && signal.id == session.id
+                && signal
+                    .xact_start
+                    .is_none_or(|at| session.xact_start == Some(at))
+        })
+    };
+    let again: Vec<String> = chosen
+        .iter()
+        .filter(|c| is_again(c))
+        .map(|c| c.candidate.session.pid().to_string())
+        .collect();
+    if !again.is_empty() {
+        notes.push(format!(
+            "left alone: {}: this run signalled it before it was interrupted",
+            again.join(", ")
+        ));
+        chosen.retain(|c| !is_again(c));
+    }
+    let candidates = chosen.iter().map(|c| c.candidate.clone()).collect();
+    let guarded = guard(candidates, request.verb, &facts, &request.policy);
+    (chosen, notes, guarded)
+}
+
 /// The pids that were asked for and aren't there.
 fn missing<'r>(
     snapshot: &Snapshot,
@@ -245,9 +275,7 @@ fn late() -> Halt {
 
 /// Of an act of a book: what justified it, beside what the book itself keeps.
 fn keep(journal: &mut Journal, request: &ActRequest, snapshot: &Snapshot) -> Result<(), ActError> {
-    let path = journal
-        .path()
-        .with_extension(format!("{}.snapshot.json", request.run_name));
+    let path = journal.kept(&request.run_name);
     bundle::write(&path, snapshot).map_err(|error| ActError::Evidence {
         path: path.clone(),
         error,

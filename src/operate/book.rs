@@ -4,66 +4,94 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value as Json;
 use tokio::time::{Instant, sleep};
 
-use super::act::{ActError, ActRequest, act};
-use super::found::found;
-use super::halt::Halt;
+use super::act::ActError;
 use super::operator::Operator;
-use super::select::Selection;
+use super::past::{Past, PastStep};
+use super::world::World;
 use crate::action::Policy;
-use crate::analysis::triage;
-use crate::bundle;
 use crate::journal::{Event, Journal, JournalError};
-use crate::model::{Millis, Snapshot, Thresholds, Timestamp, Verb};
-use crate::runbook::time as time_of;
-use crate::runbook::walk::{Came, Next, next};
-use crate::runbook::{Act, Book, End, InputKind, Kind, Poll, Scope, Select, Step, Value};
-use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
+use crate::model::{Snapshot, Thresholds, Timestamp, Verb};
+use crate::runbook::walk::{Came, Ended, Next, Walk};
+use crate::runbook::{Book, Kind, Step};
+use crate::source::postgres::RoundOptions;
 
 /// Who walks a book with us.
 pub trait Walker: Operator {
     /// A step begins.
-    fn step(&mut self, number: usize, of: usize, step: &Step);
+    fn step(&mut self, begins: &Begins<'_>);
 
-    /// What a report found.
+    /// What a read found.
     ///
     /// # Errors
     /// When it can't be shown.
-    fn found(&mut self, report: &str, snapshot: &Snapshot) -> std::io::Result<()>;
+    fn found(&mut self, found: &Seen<'_>) -> std::io::Result<()>;
 
     /// One of the choices, by its key.
     ///
     /// # Errors
     /// When the answer can't be read.
-    fn choose(&mut self, question: &str, choices: &[(&str, &str)]) -> std::io::Result<Said>;
+    fn choose(&mut self, question: &str, choices: &[(String, String)]) -> std::io::Result<Said>;
 
     /// A line of text.
     ///
     /// # Errors
     /// When the answer can't be read.
     fn write(&mut self, question: &str) -> std::io::Result<Said>;
+
+    /// The way to an effect that asks for no reason: go on, leave it out, or stop.
+    ///
+    /// # Errors
+    /// When the answer can't be read.
+    fn pause(&mut self, what: &str) -> std::io::Result<Said>;
+
+    /// A yes to something that is no signal: the target's name typed, or given in advance.
+    ///
+    /// # Errors
+    /// When the answer can't be read.
+    fn yes(&mut self, question: &str, target_name: &str) -> std::io::Result<Yes>;
+
+    /// What the person said while something is awaited.
+    fn meanwhile(&mut self) -> Option<Said>;
+}
+
+/// The head of a step.
+pub struct Begins<'s> {
+    /// From 1.
+    pub number: usize,
+    pub of: usize,
+    pub step: &'s Step,
+    pub title: String,
+    pub why: Option<String>,
+}
+
+/// What is shown as found.
+pub enum Seen<'s> {
+    Report(&'s str, &'s Snapshot),
+    Rows(&'s [serde_json::Value]),
+    /// Lines of a command, of Redis, of a finding.
+    Lines(&'s str),
 }
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     Text(String),
+    /// The step is left out, for this reason.
+    Skip(String),
     /// Nobody is there.
     Nobody,
     Stop,
 }
 
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    At(End),
-    /// A question that nobody was there to answer.
-    NeedsHuman(String),
-    Stopped,
-    /// A failed expectation, an effect that failed, a condition that can't be told.
-    Failed(String),
+/// An answer to a yes-or-no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yes {
+    Yes,
+    No,
+    /// Nobody is there.
+    Nobody,
 }
 
 /// What a run is given.
@@ -87,94 +115,87 @@ pub struct Walked {
     pub path: Vec<String>,
 }
 
+/// Walks a book from its beginning, or on from where a run of it was interrupted.
+///
 /// # Errors
 /// When the server can't be read, or the journal not be written: then nothing more is done.
 pub async fn walk(
-    connected: &Connected,
+    world: World<'_>,
     book: &Book,
     request: &BookRequest,
     walker: &mut dyn Walker,
-    journal: &mut Journal,
+    journal: Option<&mut Journal>,
+    past: Option<&Past>,
 ) -> Result<Walked, ActError> {
+    let walked = past.map_or(Duration::ZERO, |past| past.walked);
+    let left = book.wall.map(|wall| wall.saturating_sub(walked));
     let mut run = Run {
-        connected,
+        world,
         book,
         request,
         walker,
         journal,
-        scope: scope(book, request),
-        path: Vec::new(),
-        signals: Sent::default(),
-        give_up: book.wall.map(|wall| Instant::now() + wall),
+        walk: Walk::new(book, &request.inputs),
+        sent: past.map(Sent::of).unwrap_or_default(),
+        before: None,
+        give_up: left.map(|left| Instant::now() + left),
     };
-    let ended = match run.all().await {
+    let ended = match run.from(past).await {
         Ok(ended) => ended,
         // What was done is told and has its end in the journal; where nothing was, the error says more.
-        Err(error) if run.signals.total() > 0 => Ended::Failed(error.to_string()),
+        Err(error) if run.sent.next > 0 => Ended::Failed(error.to_string()),
         Err(error) => {
             let end = format!("failed: {error}");
-            let _ = run.journal.write(Event::BookEnd { end });
+            let _ = run.write(Event::BookEnd { end });
             return Err(error);
         }
     };
-    let word = match &ended {
-        Ended::At(end) => end.word().to_owned(),
-        Ended::NeedsHuman(question) => format!("needs a human: {question}"),
-        Ended::Stopped => "stopped by the operator".into(),
-        Ended::Failed(why) => format!("failed: {why}"),
-    };
-    if let Err(error) = run.journal.write(Event::BookEnd { end: word }) {
+    if let Err(error) = run.write(Event::BookEnd { end: ended.told() }) {
         run.walker.note(&error.to_string());
     }
     Ok(Walked {
         ended,
-        path: run.path,
+        path: run.walk.path,
     })
 }
 
-fn scope(book: &Book, request: &BookRequest) -> Scope {
-    let mut scope = Scope::default();
-    for input in &book.inputs {
-        let text = request
-            .inputs
-            .get(&input.name.text)
-            .or(input.default.as_ref());
-        let value = text.map_or(Json::Null, |text| match input.kind {
-            InputKind::Number => text.parse::<f64>().map_or(Json::Null, Json::from),
-            InputKind::Bool => Json::Bool(text == "true"),
-            InputKind::Text | InputKind::Duration => Json::from(text.as_str()),
-        });
-        scope.inputs.insert(input.name.text.clone(), value);
-    }
-    scope
-}
-
-struct Run<'r> {
-    connected: &'r Connected,
-    book: &'r Book,
-    request: &'r BookRequest,
-    walker: &'r mut dyn Walker,
-    journal: &'r mut Journal,
-    scope: Scope,
-    path: Vec<String>,
-    signals: Sent,
+/// A walk that goes on.
+pub(super) struct Run<'r> {
+    pub world: World<'r>,
+    pub book: &'r Book,
+    pub request: &'r BookRequest,
+    pub walker: &'r mut dyn Walker,
+    /// A replay of what was changes nothing and needs none.
+    pub journal: Option<&'r mut Journal>,
+    pub walk: Walk<'r>,
+    pub sent: Sent,
+    /// What the step had come to when it was interrupted.
+    pub before: Option<PastStep>,
     /// The end of the book's time.
-    give_up: Option<Instant>,
+    pub give_up: Option<Instant>,
 }
 
-/// Sent so far, of all acts together.
+/// Sent so far, over all parts of the run.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sent {
+pub(super) struct Sent {
     terminate: usize,
     cancel: usize,
+    pub run: usize,
+    /// The number of the next effect.
+    pub next: usize,
 }
 
 impl Sent {
-    fn total(self) -> usize {
-        self.terminate + self.cancel
+    fn of(past: &Past) -> Self {
+        Self {
+            terminate: past.sent(Some(Verb::Terminate)),
+            cancel: past.sent(Some(Verb::Cancel)),
+            run: past.sent(None),
+            next: past.next_effect(),
+        }
     }
 
-    fn of(&mut self, verb: Verb) -> &mut usize {
+    pub fn by(&mut self, verb: Verb) -> &mut usize {
         match verb {
             Verb::Terminate => &mut self.terminate,
             Verb::Cancel => &mut self.cancel,
@@ -183,32 +204,64 @@ impl Sent {
 }
 
 /// A step is over, or the whole run.
-enum Over {
+pub(super) enum Over {
     Came(Came),
     End(Ended),
 }
 
+impl Over {
+    pub const WELL: Self = Self::Came(Came::Well);
+
+    pub fn error(code: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Came(Came::Error {
+            code: code.into(),
+            why: why.into(),
+        })
+    }
+}
+
 impl Run<'_> {
-    async fn all(&mut self) -> Result<Ended, ActError> {
-        let mut at = 0;
+    async fn from(&mut self, past: Option<&Past>) -> Result<Ended, ActError> {
+        let at = match past {
+            None => 0,
+            Some(past) => match self.resume(past).await? {
+                Ok(at) => at,
+                Err(ended) => return Ok(ended),
+            },
+        };
+        self.all(at).await
+    }
+
+    async fn all(&mut self, mut at: usize) -> Result<Ended, ActError> {
         loop {
             let step = &self.book.steps[at];
             let id = step.id.text.clone();
-            self.path.push(id.clone());
-            self.walker.step(at + 1, self.book.steps.len(), step);
-            self.journal.write(Event::StepStart { step: id.clone() })?;
+            let entered = self.walk.enter(at);
+            self.begins(at, step);
+            self.write(Event::StepStart { step: id.clone() })?;
+            if let Err(why) = entered {
+                return Ok(Ended::Failed(why));
+            }
             let came = match self.step(step).await? {
                 Over::End(ended) => return Ok(ended),
                 Over::Came(came) => came,
             };
-            let word = match came {
-                Came::Well => "well",
-                Came::TimedOut => "timed out",
-            };
-            self.journal.write(Event::StepEnd {
+            self.before = None;
+            if let Came::Error { why, .. } = &came {
+                self.walker.note(why);
+            }
+            // One that leads nowhere hasn't ended: a run that is resumed begins with it.
+            let next = self.walk.next(at, &came);
+            if let (Came::Error { why, .. }, Err(_)) = (&came, &next) {
+                return Ok(Ended::Failed(why.clone()));
+            }
+            self.write(Event::StepEnd {
                 step: id,
-                came: word.into(),
+                came: came.word().into(),
             })?;
+            if let Ok(Next::End(end)) = next {
+                return Ok(Ended::At(end));
+            }
             if self.walker.stops() > 0 {
                 return Ok(Ended::Stopped);
             }
@@ -217,7 +270,7 @@ impl Run<'_> {
                     "the book's time is over (limits: wall)".into(),
                 ));
             }
-            match next(self.book, at, came, &self.scope) {
+            match next {
                 Ok(Next::Step(to)) => at = to,
                 Ok(Next::End(end)) => return Ok(Ended::At(end)),
                 Err(why) => return Ok(Ended::Failed(why)),
@@ -225,346 +278,94 @@ impl Run<'_> {
         }
     }
 
+    fn begins(&mut self, at: usize, step: &Step) {
+        let told = |text: &crate::runbook::Text| self.walk.told(step, text);
+        // Progress is of the book that the step is of.
+        let same = |s: &&Step| s.book == step.book && !matches!(s.kind, Kind::Back);
+        let begins = Begins {
+            number: self.book.steps[..=at].iter().filter(same).count(),
+            of: self.book.steps.iter().filter(same).count(),
+            step,
+            title: step
+                .title
+                .as_ref()
+                .map_or_else(|| step.id.text.clone(), told),
+            why: step.why.as_ref().map(told),
+        };
+        if !matches!(step.kind, Kind::Back) {
+            self.walker.step(&begins);
+        }
+    }
+
     async fn step(&mut self, step: &Step) -> Result<Over, ActError> {
-        let well = Over::Came(Came::Well);
-        Ok(match &step.kind {
-            Kind::Decide(_) | Kind::Nothing => well,
-            Kind::Query(report) => {
-                let snapshot = self.read().await?;
-                self.walker.found(&report.text, &snapshot)?;
-                match found(&report.text, &snapshot, &self.request.thresholds) {
-                    Ok(found) => self.scope.steps.insert(step.id.text.clone(), found),
-                    Err(why) => return Ok(Over::End(Ended::Failed(why))),
-                };
-                self.expectations(step)?
+        match &step.kind {
+            Kind::Decide(_) | Kind::Nothing | Kind::Include(_) | Kind::Back => Ok(Over::WELL),
+            Kind::Query(_) | Kind::Sql(_) | Kind::Check(_) | Kind::Redis(_) => {
+                self.read(step).await
             }
-            Kind::Check(id) => {
-                let snapshot = self.read().await?;
-                if let Err(why) = found("triage", &snapshot, &self.request.thresholds) {
-                    return Ok(Over::End(Ended::Failed(why)));
-                }
-                let report = triage::report(&snapshot, &self.request.thresholds);
-                let finding = report.data.findings.iter().find(|f| f.id == *id);
-                let text = match finding {
-                    Some(finding) => format!("{}: {}", id.name(), finding.title),
-                    None => format!("{}: not found", id.name()),
-                };
-                self.walker.note(&text);
-                let mut fields = serde_json::Map::new();
-                fields.insert("found".into(), finding.is_some().into());
-                let severity = finding.map_or("none", |f| f.severity.word());
-                fields.insert("severity".into(), severity.into());
-                self.scope
-                    .steps
-                    .insert(step.id.text.clone(), Json::Object(fields));
-                self.expectations(step)?
-            }
-            Kind::Ask(ask) => {
-                let choices: Vec<(&str, &str)> = ask
-                    .choices
-                    .iter()
-                    .map(|(key, label)| (key.text.as_str(), label.as_str()))
-                    .collect();
-                let said = self.walker.choose(&ask.text, &choices)?;
-                let (answer, attended) = match (said, &step.unattended) {
-                    (Said::Text(answer), _) => (answer, true),
-                    (Said::Stop, _) => return Ok(Over::End(Ended::Stopped)),
-                    (Said::Nobody, Some(answer)) => (answer.text.clone(), false),
-                    (Said::Nobody, None) => {
-                        return Ok(Over::End(Ended::NeedsHuman(ask.text.clone())));
-                    }
-                };
-                self.journal.write(Event::Answer {
-                    step: step.id.text.clone(),
-                    answer: answer.clone(),
-                    attended,
-                })?;
-                self.scope
-                    .answers
-                    .insert(step.id.text.clone(), answer.into());
-                well
-            }
-            Kind::Capture => {
-                let snapshot = self.read().await?;
-                let file = self
-                    .journal
-                    .path()
-                    .with_extension(format!("{}.snapshot.json", step.id.text));
-                bundle::write(&file, &snapshot).map_err(|error| ActError::Evidence {
-                    path: file.clone(),
-                    error,
-                })?;
-                self.walker.note(&format!("kept in {}", file.display()));
-                self.journal.write(Event::Captured {
-                    step: step.id.text.clone(),
-                    file: file.display().to_string(),
-                })?;
-                well
-            }
-            Kind::Act(what) => self.act(step, what).await?,
-            Kind::Poll(poll) => self.poll(poll).await?,
+            Kind::Command(command) if !command.writes => self.read(step).await,
+            Kind::Command(command) => self.command(step, command).await,
+            Kind::Ask(ask) => self.ask(step, ask),
+            Kind::Capture => self.capture(step).await,
+            Kind::Act(what) => self.act(step, what).await,
+            Kind::Poll(poll) => self.poll(step, poll).await,
             Kind::Wait(time) => {
-                if !self.request.dry_run {
-                    self.pause(*time).await;
+                if self.request.dry_run || self.world.is_saved() {
+                    return Ok(Over::WELL);
                 }
-                well
+                self.pause(step, *time)
+                    .await
+                    .map(|over| over.unwrap_or(Over::WELL))
             }
-            Kind::Note(note) => {
-                for question in &note.ask {
-                    match self.walker.write(question)? {
-                        Said::Stop => return Ok(Over::End(Ended::Stopped)),
-                        // What nobody wrote is for the postmortem to ask again.
-                        Said::Nobody => self.noted(step, question, "(not answered)")?,
-                        Said::Text(text) => self.noted(step, question, &text)?,
-                    }
-                }
-                for action in &note.actions {
-                    let text = format!(
-                        "{} (owner: {}, due: {})",
-                        action.title, action.owner, action.due
-                    );
-                    self.walker.note(&format!("to do: {text}"));
-                    self.noted(step, "to do", &text)?;
-                }
-                well
-            }
-        })
+            Kind::Note(note) => self.note(step, note),
+        }
     }
 
-    async fn read(&mut self) -> Result<Snapshot, RoundError> {
-        round(self.connected, Parts::ALL, self.request.round).await
+    pub(super) fn write(&mut self, event: Event) -> Result<(), JournalError> {
+        match &mut self.journal {
+            Some(journal) => journal.write(event),
+            None => Ok(()),
+        }
     }
 
-    fn noted(&mut self, step: &Step, question: &str, text: &str) -> Result<(), JournalError> {
-        self.journal.write(Event::Note {
+    pub(super) fn noted(
+        &mut self,
+        step: &Step,
+        question: &str,
+        text: &str,
+    ) -> Result<(), JournalError> {
+        self.write(Event::Note {
             step: step.id.text.clone(),
             question: question.into(),
             text: text.into(),
         })
     }
 
-    /// Each is told; one that stops the run ends it, one that can't be told too.
-    fn expectations(&mut self, step: &Step) -> Result<Over, ActError> {
-        for expect in &step.expect {
-            let held = match expect.that.holds(&self.scope) {
-                Ok(held) => held,
-                Err(why) if expect.warn => {
-                    self.walker.note(&format!("not known: {why}"));
-                    continue;
-                }
-                Err(why) => return Ok(Over::End(Ended::Failed(why))),
-            };
-            self.journal.write(Event::Expectation {
-                step: step.id.text.clone(),
-                that: expect.that.text.clone(),
-                held,
-            })?;
-            if held {
-                continue;
-            }
-            let say = expect.say.as_deref().unwrap_or(&expect.that.text);
-            if !expect.warn {
-                return Ok(Over::End(Ended::Failed(format!(
-                    "expected, and not so: {say}"
-                ))));
-            }
-            self.walker.note(&format!("warning: {say}"));
-        }
-        Ok(Over::Came(Came::Well))
+    /// The step is left out.
+    pub(super) fn skipped(&mut self, step: &Step, reason: String) -> Result<Over, ActError> {
+        self.write(Event::Skipped {
+            step: step.id.text.clone(),
+            reason,
+        })?;
+        Ok(Over::Came(Came::Skipped))
     }
 
-    async fn act(&mut self, step: &Step, what: &Act) -> Result<Over, ActError> {
-        let sent = *self.signals.of(what.verb);
-        let left = self.book.effects.of(what.verb).saturating_sub(sent);
-        let reason = step.confirm.is_some_and(|confirm| confirm.reason);
-        if reason && !self.request.dry_run {
-            match self.walker.write("why? (kept in the journal)")? {
-                Said::Stop => return Ok(Over::End(Ended::Stopped)),
-                Said::Text(text) => self.noted(step, "reason", &text)?,
-                Said::Nobody => self.noted(step, "reason", "(unattended)")?,
-            }
-        }
-        let request = ActRequest {
-            verb: what.verb,
-            selection: self.selection(&what.select),
-            policy: Policy {
-                max: what.max.min(left),
-                ..self.request.policy.clone()
-            },
-            target_name: self.request.target_name.clone(),
-            operator_name: self.request.operator_name.clone(),
-            wait: self.request.wait,
-            grace: None,
-            batch: what.batch,
-            pause: what.pause,
-            until: None,
-            round: self.request.round,
-            runs: self.request.runs.clone(),
-            run_name: step.id.text.clone(),
-            first_effect: self.signals.total(),
-            give_up: self.give_up,
-            clock: self.request.clock,
-        };
-        let mut operator = DryOr {
-            walker: self.walker,
-            dry: self.request.dry_run,
-        };
-        let acted = act(
-            self.connected,
-            &request,
-            &mut operator,
-            Some(&mut *self.journal),
-        )
-        .await?;
-        *self.signals.of(what.verb) += acted.done.len();
-        match acted.stopped {
-            Some(Halt::TooMany(why)) => return Ok(Over::End(Ended::Failed(why))),
-            Some(halt) if halt.is_by_person() => return Ok(Over::End(Ended::Stopped)),
-            _ => {}
-        }
-        if acted.chosen.is_empty() {
-            // Nobody to be seen is nobody to end only where all of it could be seen.
-            return Ok(
-                match found("blockers", &acted.snapshot, &self.request.thresholds) {
-                    Ok(_) => Over::Came(Came::Well),
-                    Err(why) => Over::End(Ended::Failed(why)),
-                },
-            );
-        }
-        if self.request.dry_run {
-            return Ok(Over::Came(Came::Well));
-        }
-        if acted.dry_run {
-            return Ok(Over::End(Ended::NeedsHuman(format!(
-                "{} {} sessions? (--yes answers confirmations)",
-                what.verb.word(),
-                acted.chosen.len()
-            ))));
-        }
-        if let Some(fault) = acted.done.iter().find(|done| done.outcome.is_fault()) {
-            let why = fault.outcome.reason().unwrap_or_default();
-            return Ok(Over::End(Ended::Failed(format!(
-                "{} of pid {}: {}: {why}",
-                fault.verb.word(),
-                fault.id.pid,
-                fault.outcome.word()
-            ))));
-        }
-        Ok(match acted.stopped {
-            Some(Halt::Fault(why) | Halt::Nothing(why)) => Over::End(Ended::Failed(why)),
-            _ => Over::Came(Came::Well),
-        })
-    }
-
-    fn selection(&self, select: &Select) -> Selection {
-        let time = |value: &Value| match value {
-            Value::Time(time) => Some(*time),
-            Value::Input(name) => {
-                let input = self.book.inputs.iter().find(|i| i.name.text == name.text);
-                let given = self.request.inputs.get(&name.text);
-                let text = given.or_else(|| input.and_then(|input| input.default.as_ref()));
-                // One that is no time selects nobody: without an age it would be everybody.
-                let nobody = Duration::from_secs(u32::MAX.into());
-                Some(
-                    text.and_then(|text| time_of(text.as_str()))
-                        .unwrap_or(nobody),
-                )
-            }
-        };
-        Selection {
-            pids: Vec::new(),
-            idle_in_transaction: select.idle_in_transaction,
-            roots: select.roots,
-            longer_than: select.longer_than.as_ref().and_then(time).map(Millis::from),
-            users: select.users.clone(),
-            applications: select.applications.clone(),
-        }
-    }
-
-    async fn poll(&mut self, poll: &Poll) -> Result<Over, ActError> {
-        let report = self
-            .book
-            .step(&poll.repeat.text)
-            .and_then(|n| match &self.book.steps[n].kind {
-                Kind::Query(report) => Some(report.text.clone()),
-                _ => None,
-            })
-            .unwrap_or_default();
-        let end = Instant::now() + poll.timeout;
-        let give_up = self.give_up.map_or(end, |wall| wall.min(end));
-        loop {
-            // What can't be read or told yet may be later.
-            let seen = match self.read().await {
-                Ok(snapshot) => found(&report, &snapshot, &self.request.thresholds),
-                Err(error) if self.connected.client.is_closed() => return Err(error.into()),
-                Err(error) => Err(error.to_string()),
-            };
-            let holds = seen.and_then(|found| {
-                self.scope.steps.insert(poll.repeat.text.clone(), found);
-                poll.until.holds(&self.scope)
-            });
-            let text = match &holds {
-                Ok(true) => format!("it holds: {}", poll.until.text),
-                Ok(false) => format!("not yet: {}", poll.until.text),
-                Err(why) => why.clone(),
-            };
-            self.walker.note(&text);
-            if holds == Ok(true) {
-                return Ok(Over::Came(Came::Well));
-            }
-            if self.request.dry_run {
-                self.walker.note("dry run: as if it had come about");
-                return Ok(Over::Came(Came::Well));
-            }
-            if self.walker.stops() > 0 {
-                return Ok(Over::End(Ended::Stopped));
-            }
-            if Instant::now() + poll.every > give_up {
-                return Ok(Over::Came(Came::TimedOut));
-            }
-            self.pause(poll.every).await;
-        }
-    }
-
-    async fn pause(&mut self, time: Duration) {
+    /// Waits, unless the person says otherwise or the book's time is over.
+    pub(super) async fn pause(
+        &mut self,
+        step: &Step,
+        time: Duration,
+    ) -> Result<Option<Over>, ActError> {
         let end = Instant::now() + time;
         let end = self.give_up.map_or(end, |wall| wall.min(end));
         while Instant::now() < end && self.walker.stops() == 0 {
+            match self.walker.meanwhile() {
+                Some(Said::Skip(reason)) => return self.skipped(step, reason).map(Some),
+                Some(Said::Stop) => return Ok(Some(Over::End(Ended::Stopped))),
+                _ => {}
+            }
             sleep(Duration::from_millis(50).min(end - Instant::now())).await;
         }
-    }
-}
-
-/// In a dry run nobody is asked, whoever is there.
-struct DryOr<'w> {
-    walker: &'w mut dyn Walker,
-    dry: bool,
-}
-
-impl Operator for DryOr<'_> {
-    fn confirm(
-        &mut self,
-        plan: &super::operator::Plan<'_>,
-    ) -> std::io::Result<super::operator::Ask> {
-        if self.dry {
-            self.walker.note(&format!(
-                "dry run: {} sessions would be signalled",
-                plan.guarded.allowed.len()
-            ));
-            return Ok(super::operator::Ask::DryRun);
-        }
-        self.walker.confirm(plan)
-    }
-
-    fn done(&mut self, done: &crate::model::Done) {
-        self.walker.done(done);
-    }
-
-    fn note(&mut self, text: &str) {
-        self.walker.note(text);
-    }
-
-    fn stops(&self) -> usize {
-        self.walker.stops()
+        Ok(None)
     }
 }

@@ -3,15 +3,23 @@
 
 mod act;
 mod book;
+mod command;
+mod effects;
 mod found;
 mod halt;
 mod operator;
+mod past;
+mod resume;
 mod select;
+mod steps;
 mod until;
+mod world;
 
 pub use act::{ActError, ActRequest, Acted, act};
-pub use book::{BookRequest, Ended, Said, Walked, Walker, walk};
+pub use book::{Begins, BookRequest, Said, Seen, Walked, Walker, Yes, walk};
 pub use halt::Halt;
 pub use operator::{Ask, Operator, Plan};
+pub use past::{Past, PastEffect, PastStep};
 pub use select::{Chosen, Selection, choose};
 pub use until::Until;
+pub use world::World;

@@ -12,6 +12,10 @@ use crate::model::{Millis, Pid, Session, Snapshot, Timestamp, Verb};
 pub struct Selection {
     pub pids: Vec<i32>,
     pub idle_in_transaction: bool,
+    /// Whose statement runs for `longer_than`.
+    pub active: bool,
+    /// Whose transaction is open for `longer_than`.
+    pub transaction: bool,
     pub roots: bool,
     pub longer_than: Option<Millis>,
     pub users: Vec<String>,
@@ -80,6 +84,19 @@ pub fn choose(
         let idle = connections::clients(snapshot).filter(|s| s.is_idle_in_transaction());
         chosen.extend(idle.map(|session| (session, Choice::IdleTransaction)));
     }
+    if selection.active || selection.transaction {
+        let clients = connections::clients(snapshot)
+            .filter(|s| s.xact_start.is_some() && (selection.transaction || s.is_active()));
+        let (by_nature, others): (Vec<_>, Vec<_>) = clients.partition(|s| s.is_long_by_nature());
+        chosen.extend(others.into_iter().map(|s| (s, Choice::Transaction)));
+        if !by_nature.is_empty() {
+            let names: Vec<String> = by_nature.iter().map(|s| s.pid().to_string()).collect();
+            let names = names.join(", ");
+            notes.push(format!(
+                "left alone: {names}: a dump or a backup, which is long by nature (by its pid only)"
+            ));
+        }
+    }
     let now = snapshot.taken_at;
     let action = match verb {
         Verb::Cancel => Action::Cancel,
@@ -114,9 +131,16 @@ fn fits(session: &Session, selection: &Selection, now: Timestamp) -> bool {
     let one_of = |list: &[String], name: Option<&String>| {
         list.is_empty() || name.is_some_and(|name| list.contains(name))
     };
+    let age = match selection {
+        Selection {
+            transaction: true, ..
+        } => session.xact_age(now),
+        Selection { active: true, .. } => session.query_age(now),
+        _ => session.state_age(now),
+    };
     let old = selection
         .longer_than
-        .is_none_or(|least| session.state_age(now).is_some_and(|age| age >= least));
+        .is_none_or(|least| age.is_some_and(|age| age >= least));
     old && one_of(&selection.users, session.user.as_ref())
         && one_of(&selection.applications, session.application_name.as_ref())
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::cond::Condition;
+use super::cond::{Condition, Expression};
 use super::fault::Place;
+use super::text::Text;
 use crate::model::{FindingId, Verb};
 
 /// A name or text, and where it stands.
@@ -24,13 +25,16 @@ pub struct Book {
     /// For the whole run.
     pub effects: Effects,
     pub steps: Vec<Step>,
+    /// Its own text and those of the books that it includes: a resumed run is of these and no others.
+    pub texts: Vec<String>,
 }
 
-/// At most so many signals of each kind in one run.
+/// At most so many signals of each kind, and commands that change something, in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effects {
     pub terminate: usize,
     pub cancel: usize,
+    pub run: usize,
 }
 
 impl Effects {
@@ -38,6 +42,7 @@ impl Effects {
     pub const DEFAULT: Self = Self {
         terminate: 10,
         cancel: 10,
+        run: 10,
     };
 
     pub fn of(self, verb: Verb) -> usize {
@@ -49,7 +54,7 @@ impl Effects {
 }
 
 /// A value that is given before the first step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Input {
     pub name: Named,
     pub kind: InputKind,
@@ -65,54 +70,110 @@ pub enum InputKind {
     Bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Step {
+    /// Of a step of an included book: `STEP.INNER`.
     pub id: Named,
-    pub title: Option<String>,
-    pub why: Option<String>,
+    /// The book that it is of: empty, or the including step's id with a dot. Its conditions see that book's steps only.
+    pub book: String,
+    pub title: Option<Text>,
+    pub why: Option<Text>,
     pub kind: Kind,
     pub expect: Vec<Expect>,
+    pub set: Vec<(Named, Expression)>,
     pub needs: Vec<Named>,
     pub confirm: Option<Confirm>,
     /// The answer where nobody is there to ask.
     pub unattended: Option<Named>,
+    /// Longer than this the step isn't waited for.
+    pub timeout: Option<Duration>,
+    pub on_error: Vec<OnError>,
     pub on_timeout: Option<Named>,
     pub goto: Option<Named>,
     pub end: Option<End>,
+    /// Where an included book ended with it: how.
+    pub leaves: Option<End>,
 }
 
-#[derive(Debug)]
+/// Where it goes on after an error; the first that fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnError {
+    /// The server's SQLSTATE; `None`: whatever it is.
+    pub code: Option<String>,
+    pub to: Named,
+}
+
+#[derive(Clone, Debug)]
 pub enum Kind {
     Ask(Ask),
     /// A built-in report.
     Query(Named),
+    /// One statement that only reads.
+    Sql(Sql),
     /// A finding of triage.
     Check(FindingId),
+    /// A read-only report of Redis.
+    Redis(Named),
     Decide(Vec<Branch>),
     /// The snapshot of now, kept.
     Capture,
     Act(Act),
+    Command(Command),
     Poll(Poll),
     Wait(Duration),
     Note(Note),
+    /// The steps that follow, down to its `STEP.end`, are another book's.
+    Include(Include),
+    /// Where an included book comes back.
+    Back,
     /// Only an end, or a jump.
     Nothing,
 }
 
-#[derive(Debug)]
+/// `$1`, `$2`, … are bound, as texts.
+#[derive(Clone, Debug)]
+pub struct Sql {
+    pub text: Named,
+    pub args: Vec<Operand>,
+}
+
+/// A command of the person's machine, without a shell.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub argv: Vec<Operand>,
+    /// It changes something: it needs a yes, and is left out in a dry run.
+    pub writes: bool,
+}
+
+/// A value that is bound or handed over whole: it stands in the book, or is looked up when it is needed.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    Fixed(String),
+    Looked(Expression),
+}
+
+#[derive(Clone, Debug)]
+pub struct Include {
+    pub book: Named,
+    pub set: Vec<(Named, Operand)>,
+    /// Of the included book, once it is in its place.
+    pub inputs: Vec<Input>,
+}
+
+#[derive(Clone, Debug)]
 pub struct Ask {
-    pub text: String,
-    pub choices: Vec<(Named, String)>,
+    pub text: Text,
+    pub choices: Vec<(Named, Text)>,
 }
 
 /// One line of a `decide`; without a condition it is the else.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Branch {
     pub condition: Option<Condition>,
     pub to: Named,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Act {
     pub verb: Verb,
     pub select: Select,
@@ -122,13 +183,32 @@ pub struct Act {
 }
 
 /// Which sessions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Select {
     pub idle_in_transaction: bool,
+    /// Whose present statement runs for `longer_than`.
+    pub active: bool,
+    /// Whose transaction is open for `longer_than`.
+    pub transaction: bool,
     pub roots: bool,
     pub longer_than: Option<Value>,
-    pub users: Vec<String>,
-    pub applications: Vec<String>,
+    pub users: Vec<Operand>,
+    pub applications: Vec<Operand>,
+}
+
+impl Select {
+    /// What makes a session a candidate, as the file says it.
+    pub fn by(&self) -> Vec<&'static str> {
+        [
+            (self.idle_in_transaction, "state: idle in transaction"),
+            (self.active, "active: true"),
+            (self.transaction, "transaction: true"),
+            (self.roots, "roots: true"),
+        ]
+        .into_iter()
+        .filter_map(|(is, word)| is.then_some(word))
+        .collect()
+    }
 }
 
 /// A time that stands in the book, or an input's.
@@ -138,19 +218,19 @@ pub enum Value {
     Input(Named),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Poll {
-    /// The query that is asked again.
+    /// The read that is done again.
     pub repeat: Named,
     pub until: Condition,
     pub every: Duration,
     pub timeout: Duration,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Note {
     /// What people have to write down.
-    pub ask: Vec<String>,
+    pub ask: Vec<Text>,
     pub actions: Vec<ActionItem>,
 }
 
@@ -162,12 +242,12 @@ pub struct ActionItem {
     pub due: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Expect {
     pub that: Condition,
     /// `warn` says it and goes on; else the run stops there.
     pub warn: bool,
-    pub say: Option<String>,
+    pub say: Option<Text>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -211,8 +291,55 @@ impl Book {
             .any(|step| matches!(step.kind, Kind::Act(_)))
     }
 
+    /// The commands that it runs, as a person would type them.
+    pub fn commands(&self) -> Vec<String> {
+        let all = self.steps.iter().filter_map(|step| match &step.kind {
+            Kind::Command(command) => Some(command.shown()),
+            _ => None,
+        });
+        all.collect()
+    }
+
+    /// The lines of a step in its own file; of an included book's steps all of those books.
+    pub fn source(&self, id: &str) -> Option<String> {
+        let at = self.step(id)?;
+        if !self.steps[at].book.is_empty() {
+            return Some(self.texts.iter().skip(1).cloned().collect());
+        }
+        let line = |step: &Step| step.id.place.line;
+        let from = line(&self.steps[at]);
+        let next = self.steps[at + 1..]
+            .iter()
+            .filter(|step| step.book.is_empty())
+            .map(line)
+            .find(|next| *next > from);
+        let lines = self.texts.first()?.lines().skip(from.saturating_sub(1));
+        let kept: Vec<&str> = match next {
+            Some(next) => lines.take(next - from).collect(),
+            None => lines.collect(),
+        };
+        Some(kept.join("\n").trim_end().to_owned())
+    }
+
     pub fn step(&self, id: &str) -> Option<usize> {
         self.steps.iter().position(|step| step.id.text == id)
+    }
+}
+
+impl Command {
+    /// For a person: values that are looked up later by their names.
+    pub fn shown(&self) -> String {
+        let all: Vec<&str> = self.argv.iter().map(Operand::shown).collect();
+        all.join(" ")
+    }
+}
+
+impl Operand {
+    pub fn shown(&self) -> &str {
+        match self {
+            Self::Fixed(text) => text,
+            Self::Looked(expression) => &expression.text,
+        }
     }
 }
 
@@ -221,15 +348,53 @@ impl Step {
     pub fn kind_word(&self) -> &'static str {
         match &self.kind {
             Kind::Ask(_) => "ask",
-            Kind::Query(_) => "query",
+            Kind::Query(_) | Kind::Sql(_) => "query",
             Kind::Check(_) => "check",
+            Kind::Redis(_) => "redis",
             Kind::Decide(_) => "decide",
             Kind::Capture => "capture",
             Kind::Act(_) => "act",
+            Kind::Command(_) => "run",
             Kind::Poll(_) => "poll",
             Kind::Wait(_) => "wait",
             Kind::Note(_) => "note",
-            Kind::Nothing => "end",
+            Kind::Include(_) => "include",
+            Kind::Back | Kind::Nothing => "end",
         }
+    }
+
+    /// It reads something, which conditions can look at: `steps.NAME`.
+    pub fn finds(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Query(_) | Kind::Sql(_) | Kind::Check(_) | Kind::Redis(_) | Kind::Command(_)
+        )
+    }
+
+    /// It may be done again without harm: a poll does.
+    pub fn is_read(&self) -> bool {
+        match &self.kind {
+            Kind::Command(command) => !command.writes,
+            _ => self.finds(),
+        }
+    }
+
+    /// It changes something.
+    pub fn is_effect(&self) -> bool {
+        match &self.kind {
+            Kind::Act(_) => true,
+            Kind::Command(command) => command.writes,
+            _ => false,
+        }
+    }
+
+    /// Its name without that of the including step.
+    pub fn own_name(&self) -> &str {
+        &self.id.text[self.book.len()..]
+    }
+
+    /// A name that this step says, as the whole book knows it.
+    pub fn full(&self, name: &str) -> String {
+        format!("{}{name}", self.book)
     }
 }

@@ -2,11 +2,12 @@
 //! expression crate.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cel::{Context, Program};
 use serde_json::Value as Json;
 
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Place, meant};
 
 /// Longer ones aren't read: the language has no limit on cost, and its reader none on depth.
 const MOST_BYTES: usize = 2048;
@@ -16,22 +17,64 @@ const MOST_BRACKETS: usize = 24;
 const MOST_OPERATORS: usize = 64;
 
 /// A condition that could be read.
-#[derive(Debug)]
-pub struct Condition {
+#[derive(Clone, Debug)]
+pub struct Condition(Expression);
+
+/// Something that is computed of what was found, answered and given.
+#[derive(Clone, Debug)]
+pub struct Expression {
     pub text: String,
     pub place: Place,
-    program: Program,
+    program: Arc<Program>,
 }
 
-/// What a condition may look at.
+/// What one book may look at. One that includes another doesn't share it.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     pub steps: serde_json::Map<String, Json>,
     pub inputs: serde_json::Map<String, Json>,
     pub answers: serde_json::Map<String, Json>,
+    pub vars: serde_json::Map<String, Json>,
+}
+
+impl Scope {
+    /// By the names that conditions and texts say.
+    pub fn roots(&self) -> [(&'static str, &serde_json::Map<String, Json>); 4] {
+        [
+            (ROOTS[0], &self.steps),
+            (ROOTS[1], &self.inputs),
+            (ROOTS[2], &self.answers),
+            (ROOTS[3], &self.vars),
+        ]
+    }
+}
+
+impl std::ops::Deref for Condition {
+    type Target = Expression;
+
+    fn deref(&self) -> &Expression {
+        &self.0
+    }
 }
 
 impl Condition {
+    /// # Errors
+    /// What is wrong with it, at its place in the file.
+    pub fn read(text: &str, place: Place) -> Result<Self, Fault> {
+        Expression::read(text, place).map(Self)
+    }
+
+    /// # Errors
+    /// Where it can't be told: the words are for the person.
+    pub fn holds(&self, scope: &Scope) -> Result<bool, String> {
+        match self.0.value(scope)? {
+            Json::Bool(holds) => Ok(holds),
+            _ => Err(format!("{:?} is neither true nor false", self.text)),
+        }
+    }
+}
+
+impl Expression {
     /// # Errors
     /// What is wrong with it, at its place in the file.
     pub fn read(text: &str, place: Place) -> Result<Self, Fault> {
@@ -52,7 +95,7 @@ impl Condition {
         if ROOTS.iter().any(|root| is_asked_otherwise(&code, root)) {
             return Err(
                 Fault::new(place, "a step, an input or an answer is named after a dot")
-                    .hint("steps.NAME, inputs.NAME, answers.NAME"),
+                    .hint("steps.NAME, inputs.NAME, answers.NAME, vars.NAME"),
             );
         }
         let Some(compiled) = on_a_large_stack(|| Program::compile(text)) else {
@@ -64,10 +107,18 @@ impl Condition {
                 first.map_or_else(|| "not a condition".to_owned(), |error| error.msg.clone());
             Fault::new(place, format!("not a condition: {what}"))
         })?;
+        let stranger = on_a_large_stack(|| stranger(&code, &program)).flatten();
+        if let Some(stranger) = stranger {
+            let fault = Fault::new(place, format!("{stranger:?} is nothing that there is"));
+            return Err(match meant(&stranger, &ROOTS) {
+                Some(root) => fault.hint(format!("did you mean {root:?}?")),
+                None => fault.hint("steps.NAME, inputs.NAME, answers.NAME, vars.NAME"),
+            });
+        }
         Ok(Self {
             text: text.to_owned(),
             place,
-            program,
+            program: Arc::new(program),
         })
     }
 
@@ -92,26 +143,46 @@ impl Condition {
 
     /// # Errors
     /// Where it can't be told: the words are for the person.
-    pub fn holds(&self, scope: &Scope) -> Result<bool, String> {
+    pub fn value(&self, scope: &Scope) -> Result<Json, String> {
         on_a_large_stack(|| self.told(scope))
             .unwrap_or_else(|| Err(format!("{:?} can't be told", self.text)))
     }
 
-    fn told(&self, scope: &Scope) -> Result<bool, String> {
+    fn told(&self, scope: &Scope) -> Result<Json, String> {
         let mut context = Context::default();
-        for (name, map) in [
-            ("steps", &scope.steps),
-            ("inputs", &scope.inputs),
-            ("answers", &scope.answers),
-        ] {
+        for (name, map) in scope.roots() {
             context.add_variable_from_value(name, value(&Json::Object(map.clone())));
         }
-        match self.program.execute(&context) {
-            Ok(cel::Value::Bool(holds)) => Ok(holds),
-            Ok(_) => Err(format!("{:?} is neither true nor false", self.text)),
-            Err(error) => Err(format!("{:?} can't be told: {error}", self.text)),
-        }
+        let told = self
+            .program
+            .execute(&context)
+            .map_err(|error| format!("{:?} can't be told: {error}", self.text))?;
+        json(&told).ok_or_else(|| format!("{:?} is no plain value", self.text))
     }
+}
+
+/// A name that stands at the beginning of something and is none of ours: neither a root, nor what a macro names its elements,
+/// nor a function of the language.
+fn stranger(code: &str, program: &Program) -> Option<String> {
+    let own: Vec<String> = MACROS
+        .iter()
+        .flat_map(|name| code.match_indices(name).map(move |(at, _)| at + name.len()))
+        .map(|at| {
+            let rest = code[at..].trim_start();
+            rest.chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect()
+        })
+        .collect();
+    let references = program.references();
+    let mut names: Vec<&str> = references.variables();
+    names.sort_unstable();
+    names
+        .into_iter()
+        .find(|name| {
+            !ROOTS.contains(name) && !name.starts_with('@') && !own.iter().any(|own| own == name)
+        })
+        .map(str::to_owned)
 }
 
 const MACROS: [&str; 5] = [".exists(", ".exists_one(", ".all(", ".map(", ".filter("];
@@ -127,7 +198,8 @@ fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     })
 }
 
-const ROOTS: [&str; 3] = ["steps", "inputs", "answers"];
+/// What conditions and texts may look at.
+pub const ROOTS: [&str; 4] = ["steps", "inputs", "answers", "vars"];
 
 /// `steps['x']` or `steps . x`: what it names couldn't be looked up before the run.
 fn is_asked_otherwise(code: &str, root: &str) -> bool {
@@ -188,6 +260,20 @@ fn value(json: &Json) -> cel::Value {
     }
 }
 
+/// Back from the language: what the books can say is plain.
+fn json(value: &cel::Value) -> Option<Json> {
+    Some(match value {
+        cel::Value::Null => Json::Null,
+        cel::Value::Bool(value) => Json::Bool(*value),
+        cel::Value::Int(number) => Json::from(*number),
+        cel::Value::UInt(number) => Json::from(*number),
+        cel::Value::Float(number) => Json::from(*number),
+        cel::Value::String(text) => Json::from(text.as_str()),
+        cel::Value::List(all) => Json::Array(all.iter().map(json).collect::<Option<_>>()?),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +327,8 @@ mod tests {
             "steps .a.b",
             "steps. a.b",
             "steps",
+            "step.a == 1",
+            "steps.a.exists(g, h == 1)",
             &format!("'{}' == ''", "x".repeat(3000)),
         ] {
             assert!(Condition::read(bad, Place::default()).is_err(), "{bad}");
@@ -258,7 +346,7 @@ mod tests {
             let _ = condition.holds(&Scope::default());
         }
         let names = Condition::read(
-            "steps.a.b > 1 && answers.c == 'steps.d' && x.steps.e",
+            "steps.a.b > 1 && answers.c == 'steps.d' && vars.steps.e",
             Place::default(),
         )
         .expect("a condition")

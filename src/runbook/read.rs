@@ -1,13 +1,18 @@
 //! The tree → a book: known keys, right types, every fault at its place.
 
+mod cases;
 mod kinds;
+mod step;
+
+pub use cases::cases;
 
 use std::time::Duration;
 
-use super::book::{Book, Confirm, Effects, End, Expect, Input, InputKind, Kind, Named, Step};
-use super::cond::Condition;
+use super::book::{Book, Effects, Input, InputKind, Named, Operand};
+use super::cond::{Condition, Expression, ROOTS};
 use super::fault::{Fault, Place, meant};
 use super::node::{self, Node};
+use super::text::Text;
 
 /// The reports that a `query` may name.
 pub const REPORTS: [&str; 8] = [
@@ -20,21 +25,8 @@ pub const REPORTS: [&str; 8] = [
     "horizon",
     "triage",
 ];
-const KINDS: [&str; 9] = [
-    "ask", "query", "check", "decide", "capture", "act", "poll", "wait", "note",
-];
-const COMMON: [&str; 10] = [
-    "id",
-    "title",
-    "why",
-    "expect",
-    "needs",
-    "confirm",
-    "unattended",
-    "on_timeout",
-    "goto",
-    "end",
-];
+/// The reports that a `redis` may name.
+pub const REDIS_REPORTS: [&str; 1] = ["info"];
 
 /// Reads one book; what can't be read is left out of it and told.
 pub fn book(node: &Node, faults: &mut Vec<Fault>) -> Option<Book> {
@@ -75,6 +67,7 @@ pub fn book(node: &Node, faults: &mut Vec<Fault>) -> Option<Book> {
         wall,
         effects,
         steps,
+        texts: Vec::new(),
     })
 }
 
@@ -193,6 +186,19 @@ impl Reader<'_> {
     }
 
     /// A name that conditions can say: letters, digits, `_`.
+    fn name_in_conditions(&mut self, named: &Named) {
+        if named.text.contains('-') {
+            let fault = Fault::new(
+                named.place,
+                format!("{:?}: a condition would read the - as minus", named.text),
+            );
+            let hint = named.text.replace('-', "_");
+            self.faults.push(fault.hint(hint));
+        } else {
+            self.name(named);
+        }
+    }
+
     fn name(&mut self, named: &Named) {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
         if !named.text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -232,9 +238,45 @@ impl Reader<'_> {
 
     fn condition(&mut self, node: &Node) -> Option<Condition> {
         let text = self.text(node)?;
-        Condition::read(&text.text, text.place)
-            .map_err(|fault| self.faults.push(fault))
-            .ok()
+        self.told(Condition::read(&text.text, text.place))
+    }
+
+    fn expression(&mut self, node: &Node) -> Option<Expression> {
+        let text = self.text(node)?;
+        self.told(Expression::read(&text.text, text.place))
+    }
+
+    /// A text for people, which may be a template.
+    fn shown(&mut self, node: &Node) -> Option<Text> {
+        let text = self.text(node)?;
+        self.told(Text::read(&text.text, text.place))
+    }
+
+    fn told<T>(&mut self, read: Result<T, Fault>) -> Option<T> {
+        read.map_err(|fault| self.faults.push(fault)).ok()
+    }
+
+    /// A plain value, or one that is looked up: `inputs.NAME`, `answers.NAME`, `vars.NAME`, `steps.NAME.FIELD`. Never a
+    /// template: it is handed over whole.
+    fn operand(&mut self, node: &Node) -> Option<Operand> {
+        let text = self.scalar(node)?;
+        if text.text.contains("{{") {
+            let fault = Fault::new(text.place, "no template here: a value is bound whole");
+            self.faults.push(fault.hint("inputs.NAME, by itself"));
+            return None;
+        }
+        let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
+        let looked = ROOTS.iter().any(|root| {
+            text.text
+                .strip_prefix(root)
+                .is_some_and(|rest| rest.starts_with('.'))
+        });
+        if looked && text.text.chars().all(name) {
+            return self
+                .told(Expression::read(&text.text, text.place))
+                .map(Operand::Looked);
+        }
+        Some(Operand::Fixed(text.text))
     }
 
     fn inputs(&mut self, node: &Node) -> Vec<Input> {
@@ -245,7 +287,7 @@ impl Reader<'_> {
         let mut inputs: Vec<Input> = Vec::new();
         for (key, value) in pairs {
             let Some(name) = self.text(key) else { continue };
-            self.name(&name);
+            self.name_in_conditions(&name);
             if inputs.iter().any(|input| input.name.text == name.text) {
                 self.fault(name.place, format!("{:?} stands here twice", name.text));
             }
@@ -310,159 +352,16 @@ impl Reader<'_> {
         let wall = map.get("wall").and_then(|n| self.time(n));
         let mut limits = Effects::DEFAULT;
         if let Some(effects) = map.get("effects")
-            && let Some(effects) = self.map(effects, &["pg.terminate", "pg.cancel"])
+            && let Some(effects) = self.map(effects, &["pg.terminate", "pg.cancel", "run"])
         {
             let of = |r: &mut Self, name| effects.get(name).and_then(|n| r.number(n)).unwrap_or(0);
             limits = Effects {
                 terminate: of(self, "pg.terminate"),
                 cancel: of(self, "pg.cancel"),
+                run: of(self, "run"),
             };
         }
         (wall, limits)
-    }
-
-    fn steps(&mut self, node: &Node) -> Vec<Step> {
-        let mut steps: Vec<Step> = Vec::new();
-        for node in self.list(node) {
-            let Some(step) = self.step(node) else {
-                continue;
-            };
-            if let Some(first) = steps.iter().find(|s| s.id.text == step.id.text) {
-                let line = first.id.place.line;
-                self.fault(
-                    step.id.place,
-                    format!("step {:?} is there already, in line {line}", step.id.text),
-                );
-            }
-            steps.push(step);
-        }
-        steps
-    }
-
-    fn step(&mut self, node: &Node) -> Option<Step> {
-        let known: Vec<&str> = COMMON.iter().chain(&KINDS).copied().collect();
-        let map = self.map(node, &known)?;
-        let id = self.must(&map, "id").and_then(|n| self.text(n));
-        if let Some(id) = &id {
-            self.name(id);
-        }
-        let kinds: Vec<&str> = KINDS
-            .iter()
-            .filter(|kind| map.get(kind).is_some())
-            .copied()
-            .collect();
-        if let [_, second, ..] = kinds.as_slice() {
-            let place = map.place_of(second).unwrap_or(map.place);
-            self.fault(
-                place,
-                format!(
-                    "a step is of one kind, and this one is {}",
-                    kinds.join(" and ")
-                ),
-            );
-        }
-        let end = map.get("end").and_then(|n| self.end(n));
-        let goto = map.get("goto").and_then(|n| self.text(n));
-        if let (Some(_), Some(goto)) = (end, &goto) {
-            self.fault(goto.place, "a step that ends the book jumps nowhere");
-        }
-        let kind = match kinds.first() {
-            Some(kind) => self.kind(kind, map.get(kind)?),
-            None if map.get("end").is_some() || map.get("goto").is_some() => Some(Kind::Nothing),
-            None => {
-                let fault = Fault::new(map.place, "a step without a kind");
-                self.faults
-                    .push(fault.hint(format!("one of: {}, or an end", KINDS.join(", "))));
-                None
-            }
-        };
-        let expect = map
-            .get("expect")
-            .map(|n| self.expects(n))
-            .unwrap_or_default();
-        let step = Step {
-            id: id?,
-            title: map.get("title").and_then(|n| self.text(n)).map(|t| t.text),
-            why: map.get("why").and_then(|n| self.text(n)).map(|t| t.text),
-            kind: kind?,
-            expect,
-            needs: map.get("needs").map(|n| self.texts(n)).unwrap_or_default(),
-            confirm: map.get("confirm").and_then(|n| self.confirm(n)),
-            unattended: map.get("unattended").and_then(|n| self.text(n)),
-            on_timeout: map.get("on_timeout").and_then(|n| self.text(n)),
-            goto,
-            end,
-        };
-        for (name, fits) in [
-            ("unattended", matches!(step.kind, Kind::Ask(_))),
-            ("on_timeout", matches!(step.kind, Kind::Poll(_))),
-            ("confirm", matches!(step.kind, Kind::Act(_))),
-            (
-                "expect",
-                matches!(step.kind, Kind::Query(_) | Kind::Check(_)),
-            ),
-        ] {
-            if let (Some(place), false) = (map.place_of(name), fits) {
-                self.fault(
-                    place,
-                    format!(
-                        "{name:?} means nothing to a step of kind {}",
-                        step.kind_word()
-                    ),
-                );
-            }
-        }
-        if matches!(step.kind, Kind::Decide(_)) && (step.goto.is_some() || step.end.is_some()) {
-            self.fault(map.place, "a decide says itself where it goes on");
-        }
-        Some(step)
-    }
-
-    fn end(&mut self, node: &Node) -> Option<End> {
-        let word = self.text(node)?;
-        let found = End::ALL.into_iter().find(|end| end.word() == word.text);
-        if found.is_none() {
-            self.unknown(word.place, "end", &word.text, &End::ALL.map(End::word));
-        }
-        found
-    }
-
-    fn confirm(&mut self, node: &Node) -> Option<Confirm> {
-        let map = self.map(node, &["reason"])?;
-        let reason = match map.get("reason").and_then(|n| self.text(n)) {
-            Some(word) if word.text == "required" => true,
-            Some(word) => {
-                self.fault(word.place, "`reason: required`, or no reason at all");
-                false
-            }
-            None => false,
-        };
-        Some(Confirm { reason })
-    }
-
-    fn expects(&mut self, node: &Node) -> Vec<Expect> {
-        let mut all = Vec::new();
-        for node in self.list(node) {
-            let Some(map) = self.map(node, &["that", "else", "say"]) else {
-                continue;
-            };
-            let that = self.must(&map, "that").and_then(|n| self.condition(n));
-            let warn = match map.get("else").and_then(|n| self.text(n)) {
-                Some(word) if word.text == "warn" => true,
-                Some(word) if word.text == "stop" => false,
-                Some(word) => {
-                    self.unknown(word.place, "answer", &word.text, &["warn", "stop"]);
-                    false
-                }
-                None => false,
-            };
-            let say = map
-                .get("say")
-                .and_then(|n| self.text(n))
-                .map(|say| say.text);
-            all.extend(that.map(|that| Expect { that, warn, say }));
-        }
-        all
     }
 }
 

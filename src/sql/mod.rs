@@ -3,8 +3,10 @@
 mod lexer;
 mod normalise;
 mod quote;
+mod readonly;
 mod secrets;
 
 pub use normalise::fingerprint;
 pub use quote::{identifier, literal};
+pub use readonly::{doubts, one_read, params};
 pub use secrets::{REDACTION_RULE, has_password, reduce_secret};

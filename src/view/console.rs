@@ -131,6 +131,13 @@ impl Console {
         }
     }
 
+    /// A report or a heading, beside the result: cleaned when it was made, and in our own colours.
+    pub fn rendered(&mut self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(self.err, "{text}");
+        }
+    }
+
     /// A word that is also said when quiet.
     pub fn warn(&mut self, text: &str) {
         let _ = writeln!(self.err, "{}", clean_lines(text));

@@ -15,7 +15,7 @@ mod show;
 
 pub use console::{Console, Format, Style};
 pub use header::identity;
-pub use reports::{Table, actions, explain, query};
+pub use reports::{Table, actions, explain, query, wrap};
 pub use sanitize::{clean, cut, width};
 pub use sheet::{Col, Sheet, col};
 pub use show::{Names, NoSuchList, down, lists, show, show_json, show_names, show_sheet, text};

@@ -17,7 +17,9 @@ steps:
 ";
 
 fn faults(text: &str) -> Vec<Fault> {
-    runbook::load(text).err().unwrap_or_default()
+    runbook::load(text, &runbook::builtin::text)
+        .err()
+        .unwrap_or_default()
 }
 
 #[test]
@@ -86,7 +88,7 @@ const CASES: [(&str, &str, usize, usize, &str); 64] = [
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'steps.other.x', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "there is no step \"other\""),
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'inputs.x > 1', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "there is no input \"x\""),
     ("{ id: done, end: resolved }", "{ id: done, decide: [{ if: 'answers.picture == \"x\"', goto: last }, { else: last }] }\n  - { id: last, end: failed }", 9, 32, "asks nothing"),
-    ("{ id: done, end: resolved }", "{ id: done, poll: { repeat: keep, until: 'true', timeout: 5m }, on_timeout: last }\n  - { id: last, end: failed }", 9, 33, "only a query is asked again"),
+    ("{ id: done, end: resolved }", "{ id: done, poll: { repeat: keep, until: 'true', timeout: 5m }, on_timeout: last }\n  - { id: last, end: failed }", 9, 33, "only what reads is asked again"),
     ("{ id: done, end: resolved }", "{ id: done, poll: { repeat: picture, until: 'true', timeout: 5m } }\n  - { id: last, end: failed }", 9, 11, "a poll without on_timeout"),
     ("{ id: done, end: resolved }", "{ id: done, check: lock.chains }\n  - { id: last, end: failed }", 9, 24, "unknown finding \"lock.chains\""),
     ("{ id: done, end: resolved }", "{ id: done, ask: { text: why?, choices: { a: only } } }\n  - { id: last, end: failed }", 9, 45, "at least two answers"),
@@ -187,7 +189,7 @@ proptest! {
         let at = SOUND.char_indices().nth(at.min(SOUND.len() - 1)).map_or(0, |(i, _)| i);
         let end = (at + length).min(SOUND.len());
         let broken = format!("{}{text}{}", &SOUND[..at], &SOUND[end..]);
-        if let Err(found) = runbook::load(&broken) {
+        if let Err(found) = runbook::load(&broken, &runbook::builtin::text) {
             prop_assert!(!found.is_empty());
             for fault in found {
                 fault.show("x.yaml", &broken);

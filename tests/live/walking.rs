@@ -190,7 +190,7 @@ async fn a_person_walks_it() {
     let what = "runbook run idle-in-transaction --set older_than=10ms";
     let spec = admin(&server);
     let name = format!("{}@{}:{}\n", spec.database, spec.host, spec.port);
-    let question = "(stop ends the run here):";
+    let question = "(or skip, show, stop):";
     let typed = "anything else leaves it:";
     let state = folder();
     let (code, shown) = at_terminal(

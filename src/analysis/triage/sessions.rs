@@ -16,8 +16,6 @@ const CLIENT_LEAST: Millis = Millis::from_secs(1);
 /// A synchronous standby that answers does so in milliseconds.
 const SYNCREP_LEAST: Millis = Millis::from_secs(10);
 const STORM_CRITICAL: usize = 50;
-/// Applications whose transactions are long by nature.
-const LONG_BY_NATURE: [&str; 3] = ["pg_dump", "pg_dumpall", "pg_basebackup"];
 
 pub(super) fn judge(judge: &mut Judge<'_>) {
     idle_in_transaction(judge);
@@ -88,7 +86,7 @@ fn long_transactions(judge: &mut Judge<'_>) {
     let idle_are_told = judge.has(FindingId::TxIdleInTransaction);
     let waiting = wait_starts(snapshot);
     let mut long: Vec<&Session> = connections::clients(snapshot)
-        .filter(|s| !(is_long_by_nature(s) || idle_are_told && s.is_idle_in_transaction()))
+        .filter(|s| !(s.is_long_by_nature() || idle_are_told && s.is_idle_in_transaction()))
         .filter(|s| own_age(s, snapshot, &waiting).is_some_and(|age| age >= least))
         .collect();
     let now = snapshot.taken_at;
@@ -163,13 +161,6 @@ fn own_age(
     // Before PostgreSQL 14 the start of the wait isn't known; the statement's is the nearest.
     let until = until.or_else(|| s.query_start.filter(|_| s.waits_on_lock()));
     Some(start.age_at(until.unwrap_or(snapshot.taken_at)))
-}
-
-fn is_long_by_nature(session: &Session) -> bool {
-    let application = session.application_name.as_deref().unwrap_or("");
-    LONG_BY_NATURE
-        .iter()
-        .any(|name| application.starts_with(name))
 }
 
 fn storm(judge: &mut Judge<'_>) {

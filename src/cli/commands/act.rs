@@ -1,6 +1,5 @@
 //! `stanch pg cancel | terminate | rollback-prepared`: the person's wish → the engine in `operate`, and the result shown.
 
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use super::Context;
@@ -9,9 +8,9 @@ use crate::analysis::Report;
 use crate::analysis::actions::{self, Actions, CandidateRow, OutcomeRow};
 use crate::cli::args_effect::{ActArgs, RollbackArgs};
 use crate::cli::fault::Fault;
+use crate::cli::person::Person;
 use crate::cli::rounds;
 use crate::cli::settings::{ActSettings, ConnectSettings};
-use crate::cli::stop::Stops;
 use crate::journal::{Effect, Event, Journal, TargetLock};
 use crate::model::{Done, ExitCode, Millis, Outcome, Verb};
 use crate::operate::{self, ActRequest, Acted, Ask, Chosen, Operator, Plan, Selection};
@@ -77,6 +76,7 @@ async fn run_on(
         run_name: run_name(verb.word(), &target_name),
         first_effect: 0,
         give_up: None,
+        already: Vec::new(),
         clock: rounds::local_now,
     };
     let mut operator = Asking {
@@ -120,6 +120,8 @@ fn selection(args: &ActArgs) -> Result<Selection, Fault> {
     Ok(Selection {
         pids: args.pids.clone(),
         idle_in_transaction: args.idle_in_transaction,
+        active: false,
+        transaction: false,
         roots: args.roots,
         longer_than: args.longer_than.map(Millis::from),
         users: args.user.clone(),
@@ -160,93 +162,6 @@ pub(super) fn run_name(what: &str, target: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     format!("{at}-{what}-{target}")
-}
-
-/// Who is there, and how they say yes.
-pub(super) struct Person {
-    yes: bool,
-    terminal: bool,
-    named_in_full: bool,
-    protects: String,
-    stops: Stops,
-}
-
-impl Person {
-    pub fn new(ctx: &Context<'_>, yes: bool, acting: &ActSettings) -> Self {
-        let list = |what: &str, names: &[String]| match names {
-            [] => String::new(),
-            names => format!("; protected {what}: {}", names.join(", ")),
-        };
-        Self {
-            yes,
-            terminal: std::io::stdin().is_terminal()
-                && std::io::stderr().is_terminal()
-                && ctx.stdout_is_terminal,
-            named_in_full: acting.named_in_full,
-            protects: list("users", &acting.protected_users)
-                + &list("applications", &acting.protected_applications),
-            stops: Stops::default(),
-        }
-    }
-
-    pub fn may_act(&self) -> bool {
-        self.yes || self.terminal
-    }
-
-    /// The question itself, below what was shown.
-    fn ask(&self, console: &mut Console, question: &str, name: &str) -> std::io::Result<Ask> {
-        if self.yes {
-            return Ok(Ask::Consent(Consent::Yes {
-                named_in_full: self.named_in_full,
-            }));
-        }
-        if !self.terminal {
-            return Ok(Ask::DryRun);
-        }
-        console.warn(&format!("{question}{}", self.protects));
-        // What was typed before the question was no answer to it.
-        let _ = nix::sys::termios::tcflush(std::io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
-        console.warn(&format!("type {name} to do it, anything else leaves it:"));
-        let typed = self.line()?;
-        Ok(match typed.as_deref().map(str::trim) {
-            None | Some("") => Ask::No,
-            Some(typed) => Ask::Consent(Consent::Typed(typed.to_owned())),
-        })
-    }
-
-    /// Somebody is there who can be asked.
-    pub fn is_there(&self) -> bool {
-        self.terminal
-    }
-
-    pub fn stops(&self) -> &Stops {
-        &self.stops
-    }
-
-    /// A line of theirs; `None` at the end of the input, and when they ask to stop instead.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    pub fn line(&self) -> std::io::Result<Option<String>> {
-        let before = self.stops.count();
-        let (send, receive) = std::sync::mpsc::channel();
-        // In a thread of its own: signals are only counted by now, and reading wouldn't end for one.
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            let read = std::io::stdin()
-                .read_line(&mut line)
-                .map(|bytes| (bytes > 0).then_some(line));
-            let _ = send.send(read);
-        });
-        loop {
-            match receive.recv_timeout(Duration::from_millis(50)) {
-                Ok(read) => return read,
-                Err(_) if self.stops.count() > before => return Ok(None),
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
-            }
-        }
-    }
 }
 
 /// The engine's view of the person at the console.
@@ -292,7 +207,7 @@ impl Operator for Asking<'_> {
         );
         let answer = self.person.ask(self.console, &question, plan.target_name)?;
         // Until here Ctrl-C ends the program, and nothing was done.
-        self.person.stops.watch()?;
+        self.person.stops().watch()?;
         Ok(answer)
     }
 
@@ -314,7 +229,7 @@ impl Operator for Asking<'_> {
     }
 
     fn stops(&self) -> usize {
-        self.person.stops.count()
+        self.person.stops().count()
     }
 }
 
@@ -374,7 +289,7 @@ fn finish(ctx: &mut Context<'_>, verb: Verb, acted: Acted) -> Result<ExitCode, F
 /// `pg rollback-prepared`.
 pub async fn rollback(ctx: &mut Context<'_>, args: &RollbackArgs) -> Result<ExitCode, Fault> {
     let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
-    let person = Person::new(ctx, args.yes, &acting);
+    let mut person = Person::new(ctx, args.yes, &acting);
     let connected = rounds::connect(ctx, &settings).await?;
     let lock = match person.may_act() {
         true => lock(&acting, &connected).await.map(Some),

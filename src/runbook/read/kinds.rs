@@ -2,23 +2,40 @@
 
 use std::time::Duration;
 
-use super::{REPORTS, Reader};
+use super::{REDIS_REPORTS, REPORTS, Reader};
 use crate::model::{FindingId, Verb};
-use crate::runbook::book::{Act, ActionItem, Ask, Branch, Kind, Named, Note, Poll, Select, Value};
+use crate::runbook::book::{
+    Act, ActionItem, Ask, Branch, Command, Include, Kind, Named, Note, Operand, Poll, Select, Sql,
+    Value,
+};
 use crate::runbook::fault::Fault;
 use crate::runbook::node::{self, Node};
+use crate::runbook::text::Text;
+use crate::sql;
 
 impl Reader<'_> {
     pub(super) fn kind(&mut self, kind: &str, node: &Node) -> Option<Kind> {
         Some(match kind {
             "ask" => Kind::Ask(self.ask(node)?),
-            "query" => {
+            "query" => self.query(node)?,
+            "redis" => {
                 let map = self.map(node, &["report"])?;
                 let report = self.must(&map, "report").and_then(|n| self.text(n))?;
-                if !REPORTS.contains(&report.text.as_str()) {
-                    self.unknown(report.place, "report", &report.text, &REPORTS);
+                if !REDIS_REPORTS.contains(&report.text.as_str()) {
+                    self.unknown(report.place, "report", &report.text, &REDIS_REPORTS);
                 }
-                Kind::Query(report)
+                Kind::Redis(report)
+            }
+            "run" => Kind::Command(self.command(node)?),
+            "include" => {
+                let map = self.map(node, &["book", "set"])?;
+                let book = self.must(&map, "book").and_then(|n| self.text(n))?;
+                let set = map.get("set").map(|n| self.pairs(n, Self::operand));
+                Kind::Include(Include {
+                    book,
+                    set: set.unwrap_or_default(),
+                    inputs: Vec::new(),
+                })
             }
             "check" => {
                 let id = self.text(node)?;
@@ -48,9 +65,82 @@ impl Reader<'_> {
         })
     }
 
+    fn query(&mut self, node: &Node) -> Option<Kind> {
+        let map = self.map(node, &["report", "sql", "args"])?;
+        match (map.get("report"), map.get("sql")) {
+            (Some(report), None) => {
+                let report = self.text(report)?;
+                if !REPORTS.contains(&report.text.as_str()) {
+                    self.unknown(report.place, "report", &report.text, &REPORTS);
+                }
+                if let Some(place) = map.place_of("args") {
+                    self.fault(place, "\"args\" are a statement's");
+                }
+                Some(Kind::Query(report))
+            }
+            (None, Some(statement)) => {
+                let text = self.text(statement)?;
+                let args = map
+                    .get("args")
+                    .map(|n| self.operands(n))
+                    .unwrap_or_default();
+                if text.text.contains("{{") {
+                    let fault = Fault::new(text.place, "no template in a statement");
+                    self.faults.push(fault.hint("$1, with args: [inputs.NAME]"));
+                } else if let Err(what) = sql::one_read(&text.text) {
+                    self.fault(text.place, what);
+                } else {
+                    let bound = sql::params(&text.text);
+                    if bound != args.len() {
+                        let given = crate::model::count(args.len(), "value");
+                        self.fault(
+                            text.place,
+                            format!(
+                                "the statement binds up to ${bound}, and {given} stand in args"
+                            ),
+                        );
+                    }
+                }
+                Some(Kind::Sql(Sql { text, args }))
+            }
+            _ => {
+                self.fault(map.place, "a query is one of report and sql");
+                None
+            }
+        }
+    }
+
+    fn command(&mut self, node: &Node) -> Option<Command> {
+        let map = self.map(node, &["argv", "writes"])?;
+        let argv = self.must(&map, "argv").map(|n| self.operands(n))?;
+        match argv.first() {
+            None => self.fault(map.place, "a command has a name"),
+            Some(Operand::Looked(name)) => {
+                self.fault(name.place, "which command it is stands in the book")
+            }
+            Some(Operand::Fixed(_)) => {}
+        }
+        let writes = match self.must(&map, "writes").map(|n| (n, &n.kind)) {
+            Some((_, node::Kind::Bool(writes))) => *writes,
+            Some((node, _)) => {
+                self.not(node, "true or false");
+                true
+            }
+            None => true,
+        };
+        Some(Command { argv, writes })
+    }
+
+    fn operands(&mut self, node: &Node) -> Vec<Operand> {
+        self.list(node)
+            .iter()
+            .filter_map(|n| self.operand(n))
+            .collect()
+    }
+
     fn ask(&mut self, node: &Node) -> Option<Ask> {
         let map = self.map(node, &["text", "choices"])?;
-        let text = self.must(&map, "text").and_then(|n| self.text(n));
+        let text = self.must(&map, "text").and_then(|n| self.shown(n));
         let mut choices = Vec::new();
         if let Some(node) = self.must(&map, "choices") {
             let node::Kind::Map(pairs) = &node.kind else {
@@ -58,9 +148,9 @@ impl Reader<'_> {
                 return None;
             };
             for (key, label) in pairs {
-                if let (Some(key), Some(label)) = (self.text(key), self.text(label)) {
+                if let (Some(key), Some(label)) = (self.text(key), self.shown(label)) {
                     self.name(&key);
-                    choices.push((key, label.text));
+                    choices.push((key, label));
                 }
             }
             if choices.len() < 2 {
@@ -68,7 +158,7 @@ impl Reader<'_> {
             }
         }
         Some(Ask {
-            text: text?.text,
+            text: text?,
             choices,
         })
     }
@@ -134,6 +224,8 @@ impl Reader<'_> {
         };
         let keys = [
             "state",
+            "active",
+            "transaction",
             "roots",
             "longer_than",
             "user",
@@ -152,22 +244,22 @@ impl Reader<'_> {
                 );
             }
         }
-        if let Some(roots) = map.get("roots") {
-            match roots.kind {
-                node::Kind::Bool(true) => select.roots = true,
-                _ => self.not(roots, "true"),
-            }
-        }
+        select.active = self.is_true(map.get("active"));
+        select.transaction = self.is_true(map.get("transaction"));
+        select.roots = self.is_true(map.get("roots"));
         select.longer_than = map.get("longer_than").and_then(|n| self.value(n));
         let names = |r: &mut Self, name| {
             let Some(node) = map.get(name) else {
                 return Vec::new();
             };
-            let all = r.texts(node);
+            let all = match &node.kind {
+                node::Kind::List(_) => r.operands(node),
+                _ => r.operand(node).into_iter().collect(),
+            };
             if all.is_empty() {
                 r.fault(node.place, "a list of nobody");
             }
-            all.into_iter().map(|named| named.text).collect()
+            all
         };
         if select.idle_in_transaction && verb == Verb::Cancel {
             let fault = Fault::new(
@@ -178,14 +270,35 @@ impl Reader<'_> {
         }
         select.users = names(self, "user");
         select.applications = names(self, "application");
-        if !select.idle_in_transaction && !select.roots {
+        let by = select.by();
+        if by.is_empty() {
             let fault = Fault::new(map.place, "an act that selects nothing");
-            self.faults.push(
-                fault.hint("`state: idle in transaction` with longer_than, or `roots: true`"),
-            );
+            self.faults.push(fault.hint(
+                "`state: idle in transaction`, `active: true` or `transaction: true` with longer_than, or `roots: true`",
+            ));
         }
-        if select.idle_in_transaction && map.get("longer_than").is_none() {
-            self.fault(map.place, "idle in transaction needs longer_than: every session is that between two statements");
+        if map.get("longer_than").is_none() {
+            if select.idle_in_transaction {
+                self.fault(map.place, "idle in transaction needs longer_than: every session is that between two statements");
+            } else if select.active || select.transaction {
+                self.fault(
+                    map.place,
+                    format!("`{}` needs longer_than: it would be everybody", by[0]),
+                );
+            }
+        }
+        if select.active && verb == Verb::Terminate {
+            let fault = Fault::new(
+                map.place,
+                "`active: true` is for a cancel: it names a statement",
+            );
+            self.faults.push(fault.hint("transaction: true"));
+        }
+        if by.len() > 1 {
+            self.fault(
+                map.place,
+                format!("an act selects by one of: {}", by.join(", ")),
+            );
         }
         let (batch, pause) = map
             .get("batch")
@@ -197,6 +310,18 @@ impl Reader<'_> {
             batch,
             pause,
         })
+    }
+
+    /// A flag that is there is on.
+    fn is_true(&mut self, node: Option<&Node>) -> bool {
+        match node.map(|node| (node, &node.kind)) {
+            Some((_, node::Kind::Bool(true))) => true,
+            Some((node, _)) => {
+                self.not(node, "true");
+                false
+            }
+            None => false,
+        }
     }
 
     /// `60s`, or `inputs.NAME`.
@@ -238,7 +363,15 @@ impl Reader<'_> {
 
     fn note(&mut self, node: &Node) -> Option<Note> {
         let map = self.map(node, &["ask", "actions"])?;
-        let ask = map.get("ask").map(|n| self.texts(n)).unwrap_or_default();
+        let ask: Vec<Text> = match map.get("ask") {
+            Some(node) if matches!(node.kind, node::Kind::List(_)) => self
+                .list(node)
+                .iter()
+                .filter_map(|n| self.shown(n))
+                .collect(),
+            Some(node) => self.shown(node).into_iter().collect(),
+            None => Vec::new(),
+        };
         let mut actions = Vec::new();
         if let Some(node) = map.get("actions") {
             for node in self.list(node) {
@@ -253,13 +386,27 @@ impl Reader<'_> {
                 if let (Some(title), Some(owner), Some(due)) =
                     (field("title"), field("owner"), field("due"))
                 {
+                    if !is_due(&due) {
+                        self.fault(
+                            map.place,
+                            format!("{due:?} is no day such as +14d or 2027-01-31"),
+                        );
+                    }
                     actions.push(ActionItem { title, owner, due });
                 }
             }
         }
-        Some(Note {
-            ask: ask.into_iter().map(|named| named.text).collect(),
-            actions,
-        })
+        Some(Note { ask, actions })
+    }
+}
+
+/// So many days from the incident, or a day.
+fn is_due(text: &str) -> bool {
+    match text
+        .strip_prefix('+')
+        .and_then(|rest| rest.strip_suffix('d'))
+    {
+        Some(days) => days.parse::<u16>().is_ok(),
+        None => chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok(),
     }
 }

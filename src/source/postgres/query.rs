@@ -38,32 +38,19 @@ pub async fn run(
     topic: &'static Topic,
     options: RoundOptions,
 ) -> Result<Rows, QueryError> {
+    let sql = topic.sql(connected.major);
     let (rows, encodings) = match topic.param {
-        None => one_read(connected, topic, &[], options).await?,
+        None => one_read(connected, sql, &[], options).await?,
         // Of the settings only those that are watched: others may hold a password.
         Some(Param::TextArray) => {
             let names: &[&str] = &WATCHED_SETTINGS;
-            one_read(connected, topic, &[(&names, Type::TEXT_ARRAY)], options).await?
+            one_read(connected, sql, &[(&names, Type::TEXT_ARRAY)], options).await?
         }
         Some(Param::Int4Array) => {
-            null(
-                connected,
-                topic,
-                &None::<Vec<i32>>,
-                Type::INT4_ARRAY,
-                options,
-            )
-            .await?
+            null(connected, sql, &None::<Vec<i32>>, Type::INT4_ARRAY, options).await?
         }
         Some(Param::OidArray) => {
-            null(
-                connected,
-                topic,
-                &None::<Vec<u32>>,
-                Type::OID_ARRAY,
-                options,
-            )
-            .await?
+            null(connected, sql, &None::<Vec<u32>>, Type::OID_ARRAY, options).await?
         }
     };
     let columns: Vec<(String, Type)> = rows
@@ -85,14 +72,69 @@ pub async fn run(
     })
 }
 
+/// More aren't a runbook's business.
+const MOST_ROWS: usize = 1000;
+
+/// Runs a statement of a runbook, which is one that reads, in a bounded read-only transaction. Its parameters are bound as
+/// texts, its rows come as objects.
+///
+/// # Errors
+/// When the read fails, or a row can't be read.
+pub async fn run_statement(
+    connected: &Connected,
+    statement: &str,
+    args: &[String],
+    options: RoundOptions,
+) -> Result<Vec<Value>, QueryError> {
+    // Its end on a line of its own: the statement may end in a comment.
+    let sql = format!(
+        "SELECT pg_catalog.to_jsonb(found)::pg_catalog.text AS found FROM (\n{statement}\n) found LIMIT {}",
+        MOST_ROWS + 1
+    );
+    let params: Vec<(&(dyn ToSql + Sync), Type)> = args
+        .iter()
+        .map(|arg| (arg as &(dyn ToSql + Sync), Type::TEXT))
+        .collect();
+    let (rows, encodings) = one_read(connected, &sql, &params, options).await?;
+    let fault = |what: String| RowError {
+        query: "statement",
+        what,
+    };
+    if rows.len() > MOST_ROWS {
+        let what = format!("more than {MOST_ROWS} rows: aggregate, or add a LIMIT");
+        return Err(fault(what).into());
+    }
+    let mut all = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let cells = Cells::new("statement", row, encodings.own);
+        let text = cells.text("found")?.unwrap_or_default();
+        let found: Value = serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
+        all.push(match found {
+            Value::Object(fields) => {
+                let fields = fields.into_iter();
+                Value::Object(
+                    fields
+                        .map(|(name, value)| {
+                            let value = redacted(&name, value);
+                            (name, value)
+                        })
+                        .collect(),
+                )
+            }
+            other => other,
+        });
+    }
+    Ok(all)
+}
+
 async fn null(
     connected: &Connected,
-    topic: &Topic,
+    sql: &str,
     value: &(dyn ToSql + Sync),
     ty: Type,
     options: RoundOptions,
 ) -> Result<(Vec<Row>, Encodings), RoundError> {
-    one_read(connected, topic, &[(value, ty)], options).await
+    one_read(connected, sql, &[(value, ty)], options).await
 }
 
 fn row_values(

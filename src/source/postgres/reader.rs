@@ -68,7 +68,10 @@ impl Reader<'_> {
 
     /// Savepoint, read, back to the savepoint: in one flight, whatever the read does.
     pub async fn raw(&self, topic: &Topic, params: Params<'_>) -> Section<Vec<Row>> {
-        let sql = topic.sql(self.major);
+        self.raw_sql(topic.sql(self.major), params).await
+    }
+
+    async fn raw_sql(&self, sql: &str, params: Params<'_>) -> Section<Vec<Row>> {
         match join3(
             self.command(SAVEPOINT),
             self.rows(sql, params),
@@ -190,7 +193,7 @@ impl Section<Vec<Row>> {
 /// The server's SQLSTATE (or the tool's own word) and message.
 pub(super) async fn one_read(
     connected: &Connected,
-    topic: &Topic,
+    sql: &str,
     params: Params<'_>,
     options: RoundOptions,
 ) -> Result<(Vec<Row>, Encodings), RoundError> {
@@ -211,7 +214,7 @@ pub(super) async fn one_read(
     let (begun, databases, rows, _) = join4(
         begin,
         reader.read(&catalog::DATABASES, &[], rows::database),
-        reader.raw(topic, params),
+        reader.raw_sql(sql, params),
         reader.command(COMMIT),
     )
     .await;

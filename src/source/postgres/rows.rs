@@ -17,8 +17,8 @@ use crate::model::{
 #[derive(Debug, thiserror::Error)]
 #[error("query {query}: {what}")]
 pub struct RowError {
-    query: &'static str,
-    what: String,
+    pub(super) query: &'static str,
+    pub(super) what: String,
 }
 
 /// Bytes of a text column, as they came.

@@ -60,7 +60,7 @@ pub(super) fn sentence(text: &str, style: Style) -> String {
 }
 
 /// Text in lines of at most `width` columns, each indented.
-pub(in crate::view) fn wrap(text: &str, width: usize, indent: usize) -> String {
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -20,7 +20,8 @@ use super::console::Style;
 use super::prometheus::Metric;
 use super::sheet::Sheet;
 
-pub(super) use cells::{names, wrap};
+pub(super) use cells::names;
+pub use cells::wrap;
 
 /// A report as text for people, below its header.
 pub trait Table {

@@ -1,0 +1,267 @@
+//! `runbook resume`: on from where a run was interrupted, from its journal.
+
+use std::path::{Path, PathBuf};
+
+use super::run::{self, Begun};
+use super::shelf;
+use crate::cli::args_effect::RunbookResume;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::person::Person;
+use crate::cli::rounds;
+use crate::cli::settings::{ActSettings, ConnectSettings};
+use crate::journal::{self, Event, Journal};
+use crate::model::ExitCode;
+use crate::operate::Past;
+use crate::runbook::{self, Book};
+use crate::view::{self, Names};
+
+/// All journals of runs, oldest first.
+pub fn journals(runs: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = runs
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .collect();
+    all.sort();
+    all
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// A run by its name, or by its file.
+pub fn journal_of(acting: &ActSettings, run: &str) -> Result<PathBuf, Fault> {
+    let path = PathBuf::from(run);
+    if path.is_file() {
+        return Ok(path);
+    }
+    // The beginning of its name will do, where it is the only one.
+    let begins = |path: &PathBuf| name_of(path).starts_with(run);
+    let mut named = journals(&acting.runs()).into_iter().filter(begins);
+    if let (Some(one), None) = (named.next(), named.next()) {
+        return Ok(one);
+    }
+    Err(Fault::Usage(format!(
+        "no run, or several, {run:?} in {} (stanch runbook runs)",
+        acting.runs().display()
+    )))
+}
+
+fn past_of(path: &Path) -> Result<Past, Fault> {
+    let records = journal::read(path).map_err(|error| Fault::Book(error.to_string()))?;
+    Past::of(&records).map_err(|why| Fault::Book(format!("{}: {why}", path.display())))
+}
+
+/// Whether there is something to go on with.
+fn is_open(path: &Path, past: &Past) -> bool {
+    !past.is_over() && !past.dry_run && !journal::is_written(path)
+}
+
+pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode, Fault> {
+    let here = ActSettings::of(ctx.env)?;
+    let path = match &args.run {
+        Some(run) => journal_of(&here, run)?,
+        None => {
+            let all = journals(&here.runs());
+            let open = all
+                .into_iter()
+                .rev()
+                .find(|path| past_of(path).is_ok_and(|past| is_open(path, &past)));
+            open.ok_or_else(|| {
+                Fault::Usage(format!("no run to go on with in {}", here.runs().display()))
+            })?
+        }
+    };
+    let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
+    let (mut journal, records) =
+        Journal::reopen(&path, rounds::local_now).map_err(|error| match error {
+            busy @ journal::JournalError::Busy { .. } => {
+                Fault::Busy(format!("{busy} (stanch runbook follow looks on)"))
+            }
+            other => Fault::Save(other.to_string()),
+        })?;
+    let past =
+        Past::of(&records).map_err(|why| Fault::Book(format!("{}: {why}", path.display())))?;
+    if past.is_over() {
+        let end = past.end.as_deref().unwrap_or_default();
+        return Err(Fault::Usage(format!("{} has ended: {end}", path.display())));
+    }
+    if past.dry_run {
+        return Err(Fault::Usage(format!(
+            "{} was a dry run: nothing was done that could be gone on with",
+            path.display()
+        )));
+    }
+    let (book, texts, changed) = book(ctx, &past, args)?;
+    tell(ctx, &path, &past);
+    let connected = rounds::connect(ctx, &settings).await?;
+    let target_name = acting.name_of(&connected.spec);
+    if target_name != past.target {
+        connected.close().await;
+        return Err(Fault::Usage(format!(
+            "the run was on {}, and this is {target_name}",
+            past.target
+        )));
+    }
+    journal
+        .write(Event::Resumed {
+            operator: acting.operator.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            sha256: run::digest(&texts),
+            changed,
+        })
+        .map_err(|error| Fault::Save(error.to_string()))?;
+    let person = Person::new(ctx, args.yes, &acting);
+    let thresholds = crate::cli::settings::thresholds(ctx.env, &[])?;
+    let request = run::request(
+        past.inputs.clone(),
+        false,
+        &args.allow,
+        args.wait,
+        &settings,
+        &acting,
+        target_name,
+        thresholds,
+    );
+    let begun = Begun {
+        book: &book,
+        request: &request,
+        past: Some(&past),
+    };
+    let walked = run::walked(ctx, &connected, begun, &acting, person, journal).await;
+    connected.close().await;
+    let (walked, journal) = walked?;
+    run::told(ctx, &book, &walked, Some(&journal))
+}
+
+/// The book that the run goes on with, its texts, and whether they are others than it began with.
+fn book(
+    ctx: &Context<'_>,
+    past: &Past,
+    args: &RunbookResume,
+) -> Result<(Book, Vec<String>, bool), Fault> {
+    let began_with = began_with(past)?;
+    let is_now = shelf::find(ctx, Some(&past.book), args.file.as_deref())
+        .and_then(|found| shelf::sound(ctx, &found));
+    let unchanged = matches!(&is_now, Ok(book) if book.texts == past.texts);
+    if unchanged
+        || args.as_begun
+        || (is_now.is_err() && args.file.is_none() && !args.accept_changed)
+    {
+        let texts = past.texts.clone();
+        return Ok((began_with, texts, false));
+    }
+    let is_now = is_now?;
+    if !args.accept_changed {
+        return Err(Fault::Book(format!(
+            "the book {} isn't the one that the run began with: --as-begun goes on with that, --accept-changed with this",
+            past.book
+        )));
+    }
+    // What counts as done is what was done: not a step that has become another.
+    let others: Vec<&str> = past
+        .steps
+        .iter()
+        .filter(|step| step.came.is_some() || !step.effects.is_empty())
+        .filter(|step| began_with.source(&step.id) != is_now.source(&step.id))
+        .map(|step| step.id.as_str())
+        .collect();
+    if !others.is_empty() {
+        return Err(Fault::Book(format!(
+            "steps that were done are others by now: {} (--as-begun goes on with the book of then)",
+            others.join(", ")
+        )));
+    }
+    let texts = is_now.texts.clone();
+    Ok((is_now, texts, true))
+}
+
+/// The book as the journal has it.
+fn began_with(past: &Past) -> Result<Book, Fault> {
+    let Some((text, others)) = past.texts.split_first() else {
+        return Err(Fault::Book(
+            "the journal is of an older version: it doesn't hold the book".into(),
+        ));
+    };
+    let shelf = |id: &str| {
+        let wanted = |text: &&String| {
+            runbook::load(text, &|_| None).is_ok_and(|book| book.id.text == id) || starts(text, id)
+        };
+        others.iter().find(wanted).cloned()
+    };
+    runbook::load(text, &shelf).map_err(|faults| {
+        let first = faults.first().map(|fault| fault.what.clone());
+        Fault::Book(format!(
+            "the book in the journal can't be read by this version: {}",
+            first.unwrap_or_default()
+        ))
+    })
+}
+
+/// A book that includes others can't be read alone; its id can.
+fn starts(text: &str, id: &str) -> bool {
+    text.lines()
+        .any(|line| line.trim_end() == format!("id: {id}"))
+}
+
+fn tell(ctx: &mut Context<'_>, path: &Path, past: &Past) {
+    let way: Vec<&str> = past.steps.iter().map(|step| step.id.as_str()).collect();
+    ctx.console.note(&format!(
+        "run {}\n  {} by {} on {} as {}, begun {}, last written {}\n  way so far: {}",
+        name_of(path),
+        past.book,
+        past.operator,
+        past.target,
+        past.login,
+        past.began,
+        past.last,
+        way.join(" > ")
+    ));
+}
+
+/// Runs of books, the last first, with how each stands.
+pub fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
+    let acting = ActSettings::of(ctx.env)?;
+    let mut all: Vec<(String, String)> = Vec::new();
+    let everything = journals(&acting.runs());
+    for path in everything.iter().rev() {
+        let Ok(past) = past_of(path) else { continue };
+        let state = match &past.end {
+            _ if journal::is_written(path) => "goes on now".to_owned(),
+            Some(end) => end.clone(),
+            None => "interrupted".to_owned(),
+        };
+        let last = past.steps.last().map_or("", |step| step.id.as_str());
+        let dry = if past.dry_run { " (dry run)" } else { "" };
+        let name = name_of(path);
+        let time = name.split('-').next().unwrap_or_default();
+        let same = |path: &&PathBuf| name_of(path).starts_with(time);
+        let alone = everything.iter().filter(same).count() == 1;
+        all.push((
+            if alone { time.to_owned() } else { name.clone() },
+            format!(
+                "{}{dry}: {state}, at {last}; {} on {}",
+                past.book, past.operator, past.target
+            ),
+        ));
+    }
+    let names = Names {
+        list: "runs",
+        columns: ["run", "state"],
+        titles: ["run", "how it stands"],
+    };
+    let all: Vec<(&str, &str)> = all
+        .iter()
+        .map(|(name, state)| (name.as_str(), state.as_str()))
+        .collect();
+    view::show_names(ctx.console, &names, &all)?;
+    Ok(ExitCode::Ok)
+}

@@ -1,0 +1,380 @@
+//! `runbook run`: a book walked on a live server, or on a saved snapshot.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::person::AtTerminal;
+use super::shelf::{self, FoundBook};
+use crate::action::Policy;
+use crate::cli::args_effect::{AllowArgs, RunbookRun};
+use crate::cli::commands::Context;
+use crate::cli::commands::act::{Asking, lock, run_name};
+use crate::cli::fault::Fault;
+use crate::cli::person::Person;
+use crate::cli::rounds;
+use crate::cli::settings::{self as cli_settings, ActSettings, ConnectSettings};
+use crate::journal::{Event, Journal, JournalError, hash};
+use crate::model::{ExitCode, Thresholds};
+use crate::operate::{BookRequest, Past, Said, Walked, Walker as _, World, walk};
+use crate::runbook::walk::Ended;
+use crate::runbook::{Book, End, Kind, Step};
+use crate::source::postgres::{Connected, RoundOptions};
+use crate::source::saved;
+use crate::sql;
+use crate::view;
+
+/// A book that is about to be walked, or walked on.
+#[derive(Clone, Copy)]
+pub struct Begun<'b> {
+    pub book: &'b Book,
+    pub request: &'b BookRequest,
+    pub past: Option<&'b Past>,
+}
+
+pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, Fault> {
+    let found = shelf::find(ctx, args.name.as_deref(), args.file.as_deref())?;
+    let book = shelf::sound(ctx, &found)?;
+    let inputs = inputs(&book, &args.set)?;
+    let thresholds = cli_settings::thresholds(ctx.env, &[])?;
+    if let Some(file) = &args.from {
+        return replay(ctx, file, &book, inputs, &args.allow, thresholds).await;
+    }
+    let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
+    let mut person = Person::new(ctx, args.yes, &acting);
+    if let Some(ended) = strange(ctx, &found, &book, &mut person, &thresholds)? {
+        let walked = Walked {
+            ended,
+            path: Vec::new(),
+        };
+        return told(ctx, &book, &walked, None);
+    }
+    let connected = rounds::connect(ctx, &settings).await?;
+    let target_name = acting.name_of(&connected.spec);
+    let request = request(
+        inputs,
+        args.dry_run,
+        &args.allow,
+        args.wait,
+        &settings,
+        &acting,
+        target_name,
+        thresholds,
+    );
+    let begun = Begun {
+        book: &book,
+        request: &request,
+        past: None,
+    };
+    let walked = start(ctx, &connected, begun, &acting, person).await;
+    connected.close().await;
+    let (walked, journal) = walked?;
+    told(ctx, &book, &walked, Some(&journal))
+}
+
+pub fn request(
+    inputs: BTreeMap<String, String>,
+    dry_run: bool,
+    allow: &AllowArgs,
+    wait: Duration,
+    settings: &ConnectSettings,
+    acting: &ActSettings,
+    target_name: String,
+    thresholds: Thresholds,
+) -> BookRequest {
+    BookRequest {
+        inputs,
+        dry_run,
+        policy: Policy {
+            protected_users: acting.protected_users.clone(),
+            protected_applications: acting.protected_applications.clone(),
+            allow_superuser: allow.allow_superuser,
+            allow_syncrep: allow.allow_syncrep,
+            all_databases: allow.all_databases,
+            ..Policy::default()
+        },
+        target_name,
+        operator_name: acting.operator.clone(),
+        wait,
+        round: settings.round,
+        thresholds,
+        runs: acting.runs(),
+        clock: rounds::local_now,
+    }
+}
+
+/// What a book from outside does beside looking is said before its first step; SQL of which that can't be told needs a
+/// person's word, which a yes in advance isn't. How the run has ended, where it ends here.
+fn strange(
+    ctx: &mut Context<'_>,
+    found: &FoundBook,
+    book: &Book,
+    person: &mut Person,
+    thresholds: &Thresholds,
+) -> Result<Option<Ended>, Fault> {
+    if found.built_in {
+        return Ok(None);
+    }
+    let name = &found.name;
+    if book.acts() {
+        ctx.console
+            .warn(&format!("{name} is no built-in book, and it ends sessions"));
+    }
+    for command in book.commands() {
+        ctx.console.warn(&format!(
+            "{name} is no built-in book, and it runs: {command}"
+        ));
+    }
+    let mut doubts: Vec<String> = book
+        .steps
+        .iter()
+        .filter_map(|step| match &step.kind {
+            Kind::Sql(statement) => Some(sql::doubts(&statement.text.text)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    doubts.dedup();
+    if doubts.is_empty() {
+        return Ok(None);
+    }
+    let question = format!(
+        "{name} has SQL of which it can't be told that it only reads: {}. Walk it?",
+        doubts.join(", ")
+    );
+    // A person is lent for this one question, before there is a journal.
+    let lent = std::mem::replace(person, Person::nobody());
+    let mut walker = AtTerminal::new(
+        Asking {
+            console: ctx.console,
+            person: lent,
+        },
+        thresholds.clone(),
+    );
+    let choices = [
+        ("no".to_owned(), "no, nothing is done".to_owned()),
+        ("yes".to_owned(), "yes, I have read it".to_owned()),
+    ];
+    let said = walker.choose(&question, &choices)?;
+    *person = walker.into_person();
+    Ok(match said {
+        Said::Text(answer) if answer == "yes" => None,
+        Said::Nobody => Some(Ended::NeedsHuman(question)),
+        _ => Some(Ended::Stopped),
+    })
+}
+
+/// The journal begins, and the book is walked.
+async fn start(
+    ctx: &mut Context<'_>,
+    connected: &Connected,
+    begun: Begun<'_>,
+    acting: &ActSettings,
+    person: Person,
+) -> Result<(Walked, PathBuf), Fault> {
+    let Begun { book, request, .. } = begun;
+    let run_name = run_name(&format!("runbook-{}", book.id.text), &request.target_name);
+    let mut journal =
+        Journal::create(&request.runs, &run_name, rounds::local_now).map_err(no_journal)?;
+    for event in [
+        Event::RunStart {
+            what: format!(
+                "runbook {}{}",
+                book.id.text,
+                if request.dry_run { " (dry run)" } else { "" }
+            ),
+            target: request.target_name.clone(),
+            login: connected.spec.user.clone(),
+            operator: acting.operator.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            evidence: String::new(),
+        },
+        Event::Book {
+            id: book.id.text.clone(),
+            sha256: digest(&book.texts),
+            inputs: request.inputs.clone(),
+            texts: book.texts.clone(),
+        },
+    ] {
+        journal.write(event).map_err(no_journal)?;
+    }
+    walked(ctx, connected, begun, acting, person, journal).await
+}
+
+/// Walks it, with the lock for whatever changes something.
+pub async fn walked(
+    ctx: &mut Context<'_>,
+    connected: &Connected,
+    begun: Begun<'_>,
+    acting: &ActSettings,
+    person: Person,
+    mut journal: Journal,
+) -> Result<(Walked, PathBuf), Fault> {
+    let Begun {
+        book,
+        request,
+        past,
+    } = begun;
+    let effects = book.steps.iter().any(Step::is_effect);
+    let _lock = match request.dry_run || !effects || !person.may_act() {
+        true => None,
+        false => Some(lock(acting, connected).await?),
+    };
+    person.stops().watch()?;
+    let mut walker = AtTerminal::new(
+        Asking {
+            console: ctx.console,
+            person,
+        },
+        request.thresholds.clone(),
+    );
+    walker.welcome();
+    let world = World::Live(connected);
+    let walked = walk(world, book, request, &mut walker, Some(&mut journal), past).await?;
+    let code = code(&walked.ended);
+    journal
+        .write(Event::RunEnd { code: code.code() })
+        .map_err(no_journal)?;
+    Ok((walked, journal.path().to_path_buf()))
+}
+
+/// The same book on what was kept: nothing is asked of a server, nothing is done, and nothing is journaled.
+async fn replay(
+    ctx: &mut Context<'_>,
+    file: &Path,
+    book: &Book,
+    inputs: BTreeMap<String, String>,
+    allow: &AllowArgs,
+    thresholds: Thresholds,
+) -> Result<ExitCode, Fault> {
+    let snapshot = saved::load(file)?;
+    let acting = ActSettings::of(ctx.env)?;
+    let person = Person::new(ctx, false, &acting);
+    person.stops().watch()?;
+    let request = BookRequest {
+        inputs,
+        dry_run: true,
+        policy: Policy {
+            protected_users: acting.protected_users.clone(),
+            protected_applications: acting.protected_applications.clone(),
+            allow_superuser: allow.allow_superuser,
+            allow_syncrep: allow.allow_syncrep,
+            all_databases: allow.all_databases,
+            ..Policy::default()
+        },
+        target_name: snapshot.target.label(),
+        operator_name: acting.operator.clone(),
+        wait: Duration::ZERO,
+        round: RoundOptions {
+            statement_timeout: Duration::ZERO,
+            deadline: Duration::ZERO,
+        },
+        thresholds: thresholds.clone(),
+        runs: acting.runs(),
+        clock: rounds::local_now,
+    };
+    ctx.console.note(&format!(
+        "replayed from {}: as it was at {}; nothing is done",
+        file.display(),
+        snapshot.taken_at.utc().format("%Y-%m-%d %H:%M:%S UTC")
+    ));
+    let mut walker = AtTerminal::new(
+        Asking {
+            console: ctx.console,
+            person,
+        },
+        thresholds,
+    );
+    walker.welcome();
+    let world = World::Saved(&snapshot);
+    let walked = walk(world, book, &request, &mut walker, None, None).await?;
+    told(ctx, book, &walked, None)
+}
+
+fn no_journal(error: JournalError) -> Fault {
+    Fault::Save(error.to_string())
+}
+
+/// Of a book with all that it includes.
+pub fn digest(texts: &[String]) -> String {
+    hash(&texts.concat())
+}
+
+/// `--set name=value`, each of its input's type.
+fn inputs(book: &Book, set: &[String]) -> Result<BTreeMap<String, String>, Fault> {
+    let mut inputs = BTreeMap::new();
+    for text in set {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| Fault::Usage(format!("--set {text}: NAME=VALUE")))?;
+        let input = book.inputs.iter().find(|input| input.name.text == name);
+        let Some(input) = input else {
+            let known: Vec<&str> = book.inputs.iter().map(|i| i.name.text.as_str()).collect();
+            return Err(Fault::Usage(format!(
+                "--set: the book has no input {name:?}; there are: {}",
+                known.join(", ")
+            )));
+        };
+        input
+            .kind
+            .check(value)
+            .map_err(|what| Fault::Usage(format!("--set {name}: {what}")))?;
+        inputs.insert(name.to_owned(), value.to_owned());
+    }
+    for input in &book.inputs {
+        if input.default.is_none() && !inputs.contains_key(&input.name.text) {
+            return Err(Fault::Usage(format!(
+                "--set {}=VALUE is needed",
+                input.name.text
+            )));
+        }
+    }
+    Ok(inputs)
+}
+
+fn code(ended: &Ended) -> ExitCode {
+    match ended {
+        Ended::At(End::Resolved | End::FalseAlarm) => ExitCode::Ok,
+        Ended::At(End::Escalated) => ExitCode::Escalated,
+        Ended::At(End::Failed) | Ended::Failed(_) => ExitCode::Critical,
+        Ended::NeedsHuman(_) => ExitCode::NeedsHuman,
+        Ended::Stopped => ExitCode::Stopped,
+    }
+}
+
+pub fn told(
+    ctx: &mut Context<'_>,
+    book: &Book,
+    walked: &Walked,
+    journal: Option<&Path>,
+) -> Result<ExitCode, Fault> {
+    let how = walked.ended.told();
+    let code = code(&walked.ended);
+    let journal = journal.map(|path| path.display().to_string());
+    if ctx.console.format == view::Format::Json {
+        let result = serde_json::json!({
+            "schema": "stanch.runbook_run/1",
+            "runbook": book.id.text,
+            "ended": how,
+            "path": walked.path,
+            "journal": journal,
+            "exit_code": code.code(),
+        });
+        view::show_json(ctx.console, &result)?;
+        return Ok(code);
+    }
+    let mut out = format!(
+        "{}: {}\nway: {}\n",
+        book.id.text,
+        view::clean(&how),
+        walked.path.join(" > "),
+    );
+    if let Some(journal) = &journal {
+        out.push_str(&format!("journal: {journal}\n"));
+        if matches!(walked.ended, Ended::Stopped | Ended::NeedsHuman(_)) {
+            out.push_str("go on with it: stanch runbook resume\n");
+        }
+    }
+    ctx.console.result(&out)?;
+    Ok(code)
+}

@@ -1,0 +1,203 @@
+//! A command of a runbook: an argument list, never a shell, in a process group of its own that is ended as a whole.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::time::{Instant, sleep};
+
+/// More of its output isn't kept.
+const MOST_BYTES: u64 = 64 << 10;
+/// Between being asked to end and being ended.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// `None`: by a signal, or not by itself; `why` says it.
+    pub exit: Option<i32>,
+    pub why: String,
+    /// What it wrote, both streams cut at 64 KiB; broken characters are replaced.
+    pub stdout: String,
+    pub stderr: String,
+    pub elapsed: Duration,
+}
+
+/// Runs it for `limit` at most, and no longer once `stop` says so.
+///
+/// # Errors
+/// When it can't be started.
+pub async fn command(
+    argv: &[String],
+    limit: Duration,
+    stop: &dyn Fn() -> bool,
+) -> std::io::Result<Ran> {
+    let started = Instant::now();
+    let [name, args @ ..] = argv else {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    };
+    let mut child = tokio::process::Command::new(name)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let group = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw);
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let out = tokio::spawn(all(out));
+    let err = tokio::spawn(all(err));
+    let give_up = started + limit;
+    let mut asked: Option<(Instant, &str)> = None;
+    let (status, cut) = loop {
+        if let Some(status) = child.try_wait()? {
+            break (Some(status), asked.map(|(_, why)| why));
+        }
+        let now = Instant::now();
+        match asked {
+            None if stop() => asked = Some((now, "stopped by the operator")),
+            None if now >= give_up => asked = Some((now, "out of time")),
+            Some((at, why)) if now >= at + GRACE => {
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+                break (child.wait().await.ok(), Some(why));
+            }
+            _ => {
+                sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        }
+        let _ = group.map(|group| kill_process_group(group, Signal::TERM));
+    };
+    // What it has started and left behind goes with it; else its open output would be waited for.
+    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+    let text =
+        |read: Result<Vec<u8>, _>| String::from_utf8_lossy(&read.unwrap_or_default()).into_owned();
+    let (stdout, stderr) = (text(out.await), text(err.await));
+    let exit = status
+        .and_then(|status| status.code())
+        .filter(|_| cut.is_none());
+    let why = match (cut, exit) {
+        (Some(why), _) => why.to_owned(),
+        (None, Some(code)) => format!("it ended with {code}"),
+        (None, None) => "a signal ended it".to_owned(),
+    };
+    Ok(Ran {
+        exit,
+        why,
+        stdout,
+        stderr,
+        elapsed: started.elapsed(),
+    })
+}
+
+async fn all(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut kept = Vec::new();
+    if let Some(mut stream) = stream {
+        let _ = (&mut stream).take(MOST_BYTES).read_to_end(&mut kept).await;
+        // What is more is read and forgotten: a full pipe would hold the command up.
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    }
+    kept
+}
+
+/// An argument as it may be written down: without what looks like a password.
+pub fn masked(arg: &str) -> String {
+    let lower = arg.to_lowercase();
+    let secret = ["password", "passwd", "token", "secret", "api-key", "apikey"];
+    if let Some((name, _)) = arg.split_once('=')
+        && secret.iter().any(|word| name.to_lowercase().contains(word))
+    {
+        return format!("{name}=(not shown)");
+    }
+    let in_url = lower.find("://").is_some_and(|at| {
+        let rest = &arg[at + 3..];
+        let place = rest.split('/').next().unwrap_or_default();
+        place
+            .rsplit_once('@')
+            .is_some_and(|(login, _)| login.contains(':'))
+    });
+    if in_url
+        || secret
+            .iter()
+            .any(|word| lower.contains(&format!("{word}=")))
+    {
+        return "(not shown: it holds a password)".into();
+    }
+    arg.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(all: &[&str]) -> Vec<String> {
+        all.iter().map(|arg| (*arg).to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn it_ends_in_its_own_way_and_in_time() {
+        let never = || false;
+        let limit = Duration::from_secs(20);
+        let ran = command(
+            &argv(&["sh", "-c", "echo out; echo err >&2; exit 3"]),
+            limit,
+            &never,
+        )
+        .await
+        .expect("it starts");
+        assert_eq!(
+            (ran.exit, ran.stdout.as_str(), ran.stderr.as_str()),
+            (Some(3), "out\n", "err\n")
+        );
+        let ran = command(
+            &argv(&["sh", "-c", "sleep 60 & sleep 60"]),
+            Duration::from_millis(50),
+            &never,
+        )
+        .await
+        .expect("it starts");
+        assert_eq!((ran.exit, ran.why.as_str()), (None, "out of time"));
+        assert!(ran.elapsed < Duration::from_secs(10), "{ran:?}");
+        // One that won't be asked, with a child that holds the output open.
+        let deaf = argv(&[
+            "sh",
+            "-c",
+            "trap '' TERM; sleep 60 & while :; do sleep 1; done",
+        ]);
+        let ran = command(&deaf, limit, &|| true).await.expect("it starts");
+        assert_eq!(
+            (ran.exit, ran.why.as_str()),
+            (None, "stopped by the operator")
+        );
+        assert!(
+            command(&argv(&["/nowhere/to/be/found"]), limit, &never)
+                .await
+                .is_err()
+        );
+        let much = argv(&["sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x"]);
+        let ran = command(&much, limit, &never).await.expect("it starts");
+        assert_eq!((ran.exit, ran.stdout.len()), (Some(0), 64 << 10));
+    }
+
+    #[test]
+    fn no_password_is_written_down() {
+        for (arg, shown) in [
+            ("--replicas=3", "--replicas=3"),
+            ("--password=x", "--password=(not shown)"),
+            ("postgresql://a:x@h/d", "(not shown: it holds a password)"),
+            ("host=h password=x", "(not shown: it holds a password)"),
+            ("postgresql://a@h/d", "postgresql://a@h/d"),
+        ] {
+            let masked = masked(arg);
+            assert!(
+                masked == shown || !masked.contains('x') && arg.contains('x'),
+                "{arg}: {masked}"
+            );
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The steps of a book that change something: sessions by the guard, commands with a yes. Intent before, result after.
+
+use std::time::Duration;
+
+use super::act::{ActError, ActRequest, Acted, act, planned};
+use super::book::{Over, Run, Said, Walker, Yes};
+use super::command::{command, masked};
+use super::found::found;
+use super::halt::Halt;
+use super::operator::{Ask, Operator, Plan};
+use super::select::Selection;
+use super::steps::of_command;
+use super::world::World;
+use crate::action::Policy;
+use crate::analysis::actions::After;
+use crate::journal::{Effect, Event};
+use crate::model::{Done, Millis};
+use crate::runbook::walk::Ended;
+use crate::runbook::{Act, Command, Select, Step};
+
+/// A command that changes something isn't waited for longer, where its step doesn't say.
+const COMMAND: Duration = Duration::from_secs(60);
+
+impl Run<'_> {
+    /// Why it is done, or that it may be: what comes before each effect.
+    fn reason(&mut self, step: &Step, what: &str) -> Result<Option<Over>, ActError> {
+        if self.request.dry_run || self.world.is_saved() {
+            return Ok(None);
+        }
+        let reason = step.confirm.is_some_and(|confirm| confirm.reason);
+        let before = self.before.as_ref();
+        if reason && before.is_some_and(|before| before.noted.iter().any(|q| q == "reason")) {
+            return Ok(None);
+        }
+        let said = match reason {
+            true => self.walker.write("why? (kept in the journal)")?,
+            false => self.walker.pause(what)?,
+        };
+        match said {
+            Said::Stop => return Ok(Some(Over::End(Ended::Stopped))),
+            Said::Skip(reason) => return self.skipped(step, reason).map(Some),
+            Said::Text(text) if reason => self.noted(step, "reason", &text)?,
+            Said::Nobody if reason => self.noted(step, "reason", "(unattended)")?,
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn act(&mut self, step: &Step, what: &Act) -> Result<Over, ActError> {
+        if let Some(over) = self.reason(step, "the sessions are shown next, and asked about")? {
+            return Ok(over);
+        }
+        let sent = *self.sent.by(what.verb);
+        let left = self.book.effects.of(what.verb).saturating_sub(sent);
+        let selection = match self.selection(step, &what.select) {
+            Ok(selection) => selection,
+            Err(why) => return Ok(Over::error("unknown", why)),
+        };
+        let request = ActRequest {
+            verb: what.verb,
+            selection,
+            policy: Policy {
+                max: what.max.min(left),
+                ..self.request.policy.clone()
+            },
+            target_name: self.request.target_name.clone(),
+            operator_name: self.request.operator_name.clone(),
+            wait: self.request.wait,
+            grace: None,
+            batch: what.batch,
+            pause: what.pause,
+            until: None,
+            round: self.request.round,
+            runs: self.request.runs.clone(),
+            run_name: step.id.text.clone(),
+            first_effect: self.sent.next,
+            give_up: self.give_up,
+            already: self
+                .before
+                .as_ref()
+                .map(|b| b.already())
+                .unwrap_or_default(),
+            clock: self.request.clock,
+        };
+        let mut operator = DryOr {
+            dry: self.request.dry_run || self.world.is_saved(),
+            walker: self.walker,
+        };
+        let acted = match self.world {
+            World::Live(connected) => {
+                let journal = self.journal.as_deref_mut();
+                act(connected, &request, &mut operator, journal).await?
+            }
+            World::Saved(snapshot) => {
+                let (chosen, notes, guarded) = planned(snapshot, &request);
+                let plan = Plan {
+                    target: &snapshot.target,
+                    target_name: &request.target_name,
+                    chosen: &chosen,
+                    guarded: &guarded,
+                    notes: &notes,
+                };
+                operator.confirm(&plan)?;
+                Acted {
+                    before: After::of(snapshot),
+                    snapshot: snapshot.clone(),
+                    done: Vec::new(),
+                    dry_run: true,
+                    stopped: None,
+                    after: None,
+                    journal: None,
+                    chosen,
+                    notes,
+                }
+            }
+        };
+        let tried = acted.done.len();
+        *self.sent.by(what.verb) += tried;
+        self.sent.next += tried;
+        Ok(self.acted(&acted, what))
+    }
+
+    /// What an act came to, for the way on.
+    fn acted(&self, acted: &Acted, what: &Act) -> Over {
+        match &acted.stopped {
+            Some(Halt::TooMany(why)) => return Over::error("too_many", why),
+            Some(halt) if halt.is_by_person() => return Over::End(Ended::Stopped),
+            _ => {}
+        }
+        if acted.chosen.is_empty() {
+            // Nobody to be seen is nobody to end only where all of it could be seen.
+            if let Err(why) = found("blockers", &acted.snapshot, &self.request.thresholds) {
+                return Over::error("incomplete", why);
+            }
+        } else if acted.dry_run && !(self.request.dry_run || self.world.is_saved()) {
+            return Over::End(Ended::NeedsHuman(format!(
+                "{} {} sessions? (--yes answers confirmations)",
+                what.verb.word(),
+                acted.chosen.len()
+            )));
+        }
+        if let Some(fault) = acted.done.iter().find(|done| done.outcome.is_fault()) {
+            let word = fault.outcome.word();
+            return Over::error(
+                word,
+                format!(
+                    "{} of pid {}: {word}: {}",
+                    fault.verb.word(),
+                    fault.id.pid,
+                    fault.outcome.reason().unwrap_or_default()
+                ),
+            );
+        }
+        match &acted.stopped {
+            Some(Halt::Fault(why)) => return Over::error("failed", why),
+            Some(Halt::Nothing(why)) if !acted.chosen.is_empty() => {
+                return Over::error("refused", why);
+            }
+            _ => {}
+        }
+        // What had gone wrong before the run was interrupted has gone wrong.
+        match self.before.as_ref().and_then(|before| before.fault()) {
+            Some(why) => Over::error("failed", why),
+            None => Over::WELL,
+        }
+    }
+
+    fn selection(&self, step: &Step, select: &Select) -> Result<Selection, String> {
+        let names = |all: &[crate::runbook::Operand]| -> Result<Vec<String>, String> {
+            all.iter().map(|one| self.walk.operand(step, one)).collect()
+        };
+        Ok(Selection {
+            pids: Vec::new(),
+            idle_in_transaction: select.idle_in_transaction,
+            active: select.active,
+            transaction: select.transaction,
+            roots: select.roots,
+            longer_than: select
+                .longer_than
+                .as_ref()
+                .map(|value| Millis::from(self.walk.time(step, value))),
+            users: names(&select.users)?,
+            applications: names(&select.applications)?,
+        })
+    }
+
+    pub(super) async fn command(&mut self, step: &Step, what: &Command) -> Result<Over, ActError> {
+        // It ran before the run was interrupted; what it wrote is not in the journal.
+        if let Some(exit) = self.before.as_ref().and_then(|before| before.exit()) {
+            self.walker.note("it has run before: it isn't run again");
+            return Ok(self.ran(step, of_command(exit, "", 0)));
+        }
+        let argv: Result<Vec<String>, String> = what
+            .argv
+            .iter()
+            .map(|arg| self.walk.operand(step, arg))
+            .collect();
+        let argv = match argv {
+            Ok(argv) => argv,
+            Err(why) => return Ok(Over::error("unknown", why)),
+        };
+        let shown: Vec<String> = argv.iter().map(|arg| masked(arg)).collect();
+        let line = shown.join(" ");
+        if self.request.dry_run || self.world.is_saved() {
+            self.walker.note(&format!("dry run: it would run: {line}"));
+            return Ok(self.ran(step, of_command(Some(0), "", 0)));
+        }
+        if self.sent.run >= self.book.effects.run {
+            let why = format!("more than limits.effects.run: {}", self.book.effects.run);
+            return Ok(Over::error("too_many", why));
+        }
+        if let Some(over) = self.reason(step, &format!("to be run: {line}"))? {
+            return Ok(over);
+        }
+        match self
+            .walker
+            .yes(&format!("run {line}"), &self.request.target_name)?
+        {
+            Yes::Yes => {}
+            Yes::No => return Ok(Over::End(Ended::Stopped)),
+            Yes::Nobody => {
+                let question = format!("run {line}? (--yes answers confirmations)");
+                return Ok(Over::End(Ended::NeedsHuman(question)));
+            }
+        }
+        let n = self.sent.next;
+        self.write(Event::EffectIntent {
+            n,
+            effect: Effect::Command { argv: shown },
+        })?;
+        self.sent.next += 1;
+        self.sent.run += 1;
+        let walker = &*self.walker;
+        let stops = walker.stops();
+        let stop = || walker.stops() > stops;
+        let ran = command(&argv, step.timeout.unwrap_or(COMMAND), &stop).await;
+        let (exit, why) = match &ran {
+            Ok(ran) => (ran.exit, ran.why.clone()),
+            Err(error) => (None, format!("it can't be started: {error}")),
+        };
+        self.write(Event::CommandResult {
+            n,
+            exit,
+            why: why.clone(),
+        })?;
+        let Ok(ran) = ran else {
+            return Ok(Over::error("start", format!("{}: {why}", argv[0])));
+        };
+        let mut text = ran.stdout.clone();
+        text.push_str(&ran.stderr);
+        self.walker.found(&super::book::Seen::Lines(&text))?;
+        if ran.exit.is_none() {
+            let stopped = self.walker.stops() > stops;
+            return Ok(match stopped {
+                true => Over::End(Ended::Stopped),
+                false => Over::error("command", format!("{}: {why}", argv[0])),
+            });
+        }
+        Ok(self.ran(
+            step,
+            of_command(ran.exit, &ran.stdout, ran.elapsed.as_millis()),
+        ))
+    }
+
+    /// What a command came to, for the way on.
+    fn ran(&mut self, step: &Step, found: serde_json::Value) -> Over {
+        let exit = found["exit"].clone();
+        if let Err(why) = self.walk.learn(step, found) {
+            return Over::error("unknown", why);
+        }
+        if step.expect.is_empty() && exit != 0 {
+            return Over::error(
+                "exit",
+                format!("{}: the command ended with {exit}", step.id.text),
+            );
+        }
+        match self.expectations(step) {
+            Ok(over) => over,
+            Err(error) => Over::End(Ended::Failed(error.to_string())),
+        }
+    }
+}
+
+/// In a dry run nobody is asked, whoever is there.
+struct DryOr<'w> {
+    walker: &'w mut dyn Walker,
+    dry: bool,
+}
+
+impl Operator for DryOr<'_> {
+    fn confirm(&mut self, plan: &Plan<'_>) -> std::io::Result<Ask> {
+        if self.dry {
+            self.walker.note(&format!(
+                "dry run: {} would be signalled",
+                crate::model::count(plan.guarded.allowed.len(), "session")
+            ));
+            return Ok(Ask::DryRun);
+        }
+        self.walker.confirm(plan)
+    }
+
+    fn done(&mut self, done: &Done) {
+        self.walker.done(done);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.walker.note(text);
+    }
+
+    fn stops(&self) -> usize {
+        self.walker.stops()
+    }
+}

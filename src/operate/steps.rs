@@ -1,0 +1,237 @@
+//! The steps of a book that change nothing: reads, questions, evidence, polls, notes.
+
+use serde_json::{Value as Json, json};
+use tokio::time::Instant;
+
+use super::act::ActError;
+use super::book::{Over, Run, Said, Seen};
+use super::world::{Found, Unread};
+use crate::bundle;
+use crate::journal::Event;
+use crate::runbook::walk::{Came, Ended};
+use crate::runbook::{Ask, Note, Poll, Step};
+
+impl Run<'_> {
+    pub(super) async fn read(&mut self, step: &Step) -> Result<Over, ActError> {
+        match self.find(step, true).await? {
+            Ok(()) => self.expectations(step),
+            Err(Unread { code, why }) => Ok(Over::error(code, why)),
+        }
+    }
+
+    /// Reads what the step asks for, and what the book computes of it.
+    ///
+    /// # Errors
+    /// Outside when nothing more can be read at all; inside what this read came to.
+    pub(super) async fn find(
+        &mut self,
+        step: &Step,
+        shown: bool,
+    ) -> Result<Result<(), Unread>, ActError> {
+        let stops = self.walker.stops();
+        let walker = &*self.walker;
+        let stop = || walker.stops() > stops;
+        let found = self
+            .world
+            .find(step, &self.walk, self.request, &stop)
+            .await?;
+        let found = match found {
+            Ok(found) => found,
+            Err(unread) => return Ok(Err(unread)),
+        };
+        if shown {
+            self.walker.found(&match &found {
+                Found::Report { name, snapshot, .. } => Seen::Report(name, snapshot),
+                Found::Rows(rows) => Seen::Rows(rows),
+                Found::Lines { text, .. } => Seen::Lines(text),
+            })?;
+        }
+        let value = match found {
+            Found::Report { value, .. } => match value {
+                Ok(value) => value,
+                Err(why) => return Ok(Err(Unread::new("incomplete", why))),
+            },
+            Found::Rows(rows) => json!({ "row_count": rows.len(), "rows": rows }),
+            Found::Lines { value, .. } => value,
+        };
+        if step.expect.is_empty()
+            && let Some(exit) = value.get("exit")
+            && exit != &json!(0)
+        {
+            let why = format!("{}: the command ended with {exit}", step.id.text);
+            return Ok(Err(Unread::new("exit", why)));
+        }
+        Ok(self
+            .walk
+            .learn(step, value)
+            .map_err(|why| Unread::new("unknown", why)))
+    }
+
+    /// Each is told; one that stops the run ends it, one that can't be told too.
+    pub(super) fn expectations(&mut self, step: &Step) -> Result<Over, ActError> {
+        for held in self.walk.expectations(step) {
+            let holds = match held.held {
+                Ok(holds) => holds,
+                Err(why) if held.warn => {
+                    self.walker.note(&format!("not known: {why}"));
+                    continue;
+                }
+                Err(why) => return Ok(Over::End(Ended::Failed(why))),
+            };
+            self.write(Event::Expectation {
+                step: step.id.text.clone(),
+                that: held.that,
+                held: holds,
+            })?;
+            match (holds, held.warn) {
+                (true, _) => {}
+                (false, true) => self.walker.note(&format!("warning: {}", held.say)),
+                (false, false) => {
+                    let why = format!("expected, and not so: {}", held.say);
+                    return Ok(Over::End(Ended::Failed(why)));
+                }
+            }
+        }
+        Ok(Over::WELL)
+    }
+
+    pub(super) fn ask(&mut self, step: &Step, ask: &Ask) -> Result<Over, ActError> {
+        let question = self.walk.told(step, &ask.text);
+        let choices: Vec<(String, String)> = ask
+            .choices
+            .iter()
+            .map(|(key, label)| (key.text.clone(), self.walk.told(step, label)))
+            .collect();
+        // Answered before the run was interrupted.
+        if let Some(answer) = self
+            .before
+            .as_ref()
+            .and_then(|before| before.answer.clone())
+        {
+            self.walker.note(&format!("answered before: {answer}"));
+            self.walk.answered(step, &answer);
+            return Ok(Over::WELL);
+        }
+        let (answer, attended) = match (self.walker.choose(&question, &choices)?, &step.unattended)
+        {
+            (Said::Text(answer), _) => (answer, true),
+            (Said::Skip(reason), _) => return self.skipped(step, reason),
+            (Said::Stop, _) => return Ok(Over::End(Ended::Stopped)),
+            (Said::Nobody, Some(answer)) => (answer.text.clone(), false),
+            (Said::Nobody, None) => return Ok(Over::End(Ended::NeedsHuman(question))),
+        };
+        self.write(Event::Answer {
+            step: step.id.text.clone(),
+            answer: answer.clone(),
+            attended,
+        })?;
+        self.walk.answered(step, &answer);
+        Ok(Over::WELL)
+    }
+
+    pub(super) async fn capture(&mut self, step: &Step) -> Result<Over, ActError> {
+        let Some(file) = self
+            .journal
+            .as_ref()
+            .map(|journal| journal.kept(&step.id.text))
+        else {
+            self.walker.note("kept already: this is a saved snapshot");
+            return Ok(Over::WELL);
+        };
+        let snapshot = self.world.snapshot(self.request.round).await?;
+        bundle::write(&file, &snapshot).map_err(|error| ActError::Evidence {
+            path: file.clone(),
+            error,
+        })?;
+        self.walker.note(&format!("kept in {}", file.display()));
+        self.write(Event::Captured {
+            step: step.id.text.clone(),
+            file: file.display().to_string(),
+        })?;
+        Ok(Over::WELL)
+    }
+
+    pub(super) async fn poll(&mut self, step: &Step, poll: &Poll) -> Result<Over, ActError> {
+        let Some(at) = self.book.step(&poll.repeat.text) else {
+            return Ok(Over::End(Ended::Failed("it repeats nothing".into())));
+        };
+        let repeated = &self.book.steps[at];
+        let end = Instant::now() + poll.timeout;
+        let give_up = self.give_up.map_or(end, |wall| wall.min(end));
+        let mut told = None;
+        loop {
+            // What can't be read or told yet may be later.
+            let holds = match self.find(repeated, false).await? {
+                Ok(()) => poll.until.holds(self.walk.scope(step)),
+                Err(unread) => Err(unread.why),
+            };
+            let text = match &holds {
+                Ok(true) => format!("it holds: {}", poll.until.text),
+                Ok(false) => format!("not yet: {}", poll.until.text),
+                Err(why) => why.clone(),
+            };
+            // The same once is enough.
+            if told.as_ref() != Some(&text) {
+                self.walker.note(&text);
+                told = Some(text);
+            }
+            if holds == Ok(true) {
+                return Ok(Over::WELL);
+            }
+            if self.request.dry_run || self.world.is_saved() {
+                self.walker
+                    .note("nothing was done, so nothing comes of it: it goes on as if it had");
+                return Ok(Over::WELL);
+            }
+            if self.walker.stops() > 0 {
+                return Ok(Over::End(Ended::Stopped));
+            }
+            if Instant::now() + poll.every > give_up {
+                return Ok(Over::Came(Came::TimedOut));
+            }
+            if let Some(over) = self.pause(step, poll.every).await? {
+                return Ok(over);
+            }
+        }
+    }
+
+    pub(super) fn note(&mut self, step: &Step, note: &Note) -> Result<Over, ActError> {
+        let before = self
+            .before
+            .take()
+            .map(|before| before.noted)
+            .unwrap_or_default();
+        for question in &note.ask {
+            let question = self.walk.told(step, question);
+            if before.contains(&question) {
+                continue;
+            }
+            match self.walker.write(&question)? {
+                Said::Stop => return Ok(Over::End(Ended::Stopped)),
+                Said::Skip(reason) => return self.skipped(step, reason),
+                // What nobody wrote is for the postmortem to ask again.
+                Said::Nobody => self.noted(step, &question, "(not answered)")?,
+                Said::Text(text) => self.noted(step, &question, &text)?,
+            }
+        }
+        for action in &note.actions {
+            let text = format!(
+                "{} (owner: {}, due: {})",
+                action.title, action.owner, action.due
+            );
+            self.walker.note(&format!("to do: {text}"));
+            self.noted(step, "to do", &text)?;
+        }
+        Ok(Over::WELL)
+    }
+}
+
+/// What a command found, as conditions look at it.
+pub(super) fn of_command(exit: Option<i32>, stdout: &str, elapsed_ms: u128) -> Json {
+    json!({
+        "exit": exit,
+        "stdout": stdout.trim_end(),
+        "json": serde_json::from_str::<Json>(stdout).unwrap_or(Json::Null),
+        "elapsed_ms": u64::try_from(elapsed_ms).unwrap_or(u64::MAX),
+    })
+}
