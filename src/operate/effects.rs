@@ -181,6 +181,10 @@ impl Run<'_> {
                 .map(|value| Millis::from(self.walk.time(step, value))),
             users: names(&select.users)?,
             applications: names(&select.applications)?,
+            only_pids: names(&select.pids)?
+                .iter()
+                .map(|pid| pid.parse::<i32>().map_err(|_| format!("{pid:?} is no pid")))
+                .collect::<Result<_, _>>()?,
         })
     }
 

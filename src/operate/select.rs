@@ -18,8 +18,10 @@ pub struct Selection {
     pub transaction: bool,
     pub roots: bool,
     pub longer_than: Option<Millis>,
+    /// Of these only sessions of these logins, applications, pids; empty: whichever.
     pub users: Vec<String>,
     pub applications: Vec<String>,
+    pub only_pids: Vec<i32>,
 }
 
 /// A candidate with what hangs on it.
@@ -141,6 +143,8 @@ fn fits(session: &Session, selection: &Selection, now: Timestamp) -> bool {
     let old = selection
         .longer_than
         .is_none_or(|least| age.is_some_and(|age| age >= least));
-    old && one_of(&selection.users, session.user.as_ref())
+    let pid = selection.only_pids.is_empty() || selection.only_pids.contains(&session.pid().0);
+    old && pid
+        && one_of(&selection.users, session.user.as_ref())
         && one_of(&selection.applications, session.application_name.as_ref())
 }

@@ -192,8 +192,10 @@ pub struct Select {
     pub transaction: bool,
     pub roots: bool,
     pub longer_than: Option<Value>,
+    /// Of these only sessions of this login, of this application, with this pid.
     pub users: Vec<Operand>,
     pub applications: Vec<Operand>,
+    pub pids: Vec<Operand>,
 }
 
 impl Select {

@@ -248,7 +248,9 @@ impl Lint<'_> {
                 if let Some(Value::Input(name)) = &act.select.longer_than {
                     self.input(name, Some(InputKind::Duration));
                 }
-                for operand in act.select.users.iter().chain(&act.select.applications) {
+                let select = &act.select;
+                let named = select.users.iter().chain(&select.applications);
+                for operand in named.chain(&select.pids) {
                     self.operand(n, operand);
                 }
             }

@@ -268,9 +268,29 @@ pub fn at_terminal(
     what: &str,
     answers: &[(&str, &str)],
 ) -> (Option<i32>, String) {
+    let mut left = answers.iter();
+    let mut next = left.next();
+    let mut answer = |shown: &str| {
+        let (asked, text) = next?;
+        if !shown.ends_with(asked) {
+            return None;
+        }
+        next = left.next();
+        Some((*text).to_owned())
+    };
+    at_terminal_with(spec, state, what, &mut answer)
+}
+
+/// The same, with whatever is said to what was shown since the last answer.
+pub fn at_terminal_with(
+    spec: &ConnSpec,
+    state: &Path,
+    what: &str,
+    answer: &mut dyn FnMut(&str) -> Option<String>,
+) -> (Option<i32>, String) {
     use std::io::{Read as _, Write as _};
     let line = format!(
-        "exec {} {what} -h {} -p {} -U {} -d {}",
+        "stty cols 80 rows 50; exec {} {what} -h {} -p {} -U {} -d {}",
         env!("CARGO_BIN_EXE_stanch"),
         spec.host,
         spec.port,
@@ -292,18 +312,21 @@ pub fn at_terminal(
         child.stdout.take().expect("its output"),
     );
     let mut shown = Vec::new();
+    let mut answered = 0;
     let mut byte = [0];
-    for (asked, text) in answers {
-        while !shown.ends_with(asked.as_bytes()) && screen.read(&mut byte).expect("output") == 1 {
-            shown.push(byte[0]);
+    while screen.read(&mut byte).expect("output") == 1 {
+        shown.push(byte[0]);
+        let Ok(since) = std::str::from_utf8(&shown[answered..]) else {
+            continue;
+        };
+        if let Some(text) = answer(since) {
+            // The question is out; the program is about to read.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let typed = keys.write_all(text.as_bytes());
+            assert!(typed.is_ok(), "{}", String::from_utf8_lossy(&shown));
+            answered = shown.len();
         }
-        shown.push(b' ');
-        // The question is out; the program is about to read.
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        let typed = keys.write_all(text.as_bytes());
-        assert!(typed.is_ok(), "{}", String::from_utf8_lossy(&shown));
     }
-    screen.read_to_end(&mut shown).expect("the rest");
     let status = child.wait().expect("it ends");
     (status.code(), String::from_utf8_lossy(&shown).into_owned())
 }

@@ -21,6 +21,7 @@ mod pooler;
 mod readme;
 mod replay;
 mod reports;
+mod resuming;
 mod rights;
 mod rules;
 mod text;

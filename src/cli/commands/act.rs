@@ -126,6 +126,7 @@ fn selection(args: &ActArgs) -> Result<Selection, Fault> {
         longer_than: args.longer_than.map(Millis::from),
         users: args.user.clone(),
         applications: args.app.clone(),
+        only_pids: Vec::new(),
     })
 }
 

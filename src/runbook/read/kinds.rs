@@ -230,6 +230,7 @@ impl Reader<'_> {
             "longer_than",
             "user",
             "application",
+            "pid",
             "max",
             "batch",
         ];
@@ -270,6 +271,7 @@ impl Reader<'_> {
         }
         select.users = names(self, "user");
         select.applications = names(self, "application");
+        select.pids = names(self, "pid");
         let by = select.by();
         if by.is_empty() {
             let fault = Fault::new(map.place, "an act that selects nothing");

@@ -12,8 +12,9 @@ use crate::cli::rounds;
 use crate::cli::settings::{ActSettings, ConnectSettings};
 use crate::journal::{self, Event, Journal};
 use crate::model::ExitCode;
-use crate::operate::Past;
+use crate::operate::{Past, Walked};
 use crate::runbook::{self, Book};
+use crate::source::postgres::Connected;
 use crate::view::{self, Names};
 
 /// All journals of runs, oldest first.
@@ -81,7 +82,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
         }
     };
     let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
-    let (mut journal, records) =
+    let (journal, records) =
         Journal::reopen(&path, rounds::local_now).map_err(|error| match error {
             busy @ journal::JournalError::Busy { .. } => {
                 Fault::Busy(format!("{busy} (stanch runbook follow looks on)"))
@@ -111,14 +112,6 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
             past.target
         )));
     }
-    journal
-        .write(Event::Resumed {
-            operator: acting.operator.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            sha256: run::digest(&texts),
-            changed,
-        })
-        .map_err(|error| Fault::Save(error.to_string()))?;
     let person = Person::new(ctx, args.yes, &acting);
     let thresholds = crate::cli::settings::thresholds(ctx.env, &[])?;
     let request = run::request(
@@ -136,10 +129,36 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
         request: &request,
         past: Some(&past),
     };
-    let walked = run::walked(ctx, &connected, begun, &acting, person, journal).await;
+    let walked = go_on(
+        ctx, &connected, begun, &acting, person, journal, &texts, changed,
+    )
+    .await;
     connected.close().await;
     let (walked, journal) = walked?;
     run::told(ctx, &book, &walked, Some(&journal))
+}
+
+async fn go_on(
+    ctx: &mut Context<'_>,
+    connected: &Connected,
+    begun: Begun<'_>,
+    acting: &ActSettings,
+    person: Person,
+    mut journal: Journal,
+    texts: &[String],
+    changed: bool,
+) -> Result<(Walked, PathBuf), Fault> {
+    let _lock = run::held(begun, connected, acting, &person).await?;
+    let resumed = Event::Resumed {
+        operator: acting.operator.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        sha256: run::digest(texts),
+        changed,
+    };
+    journal
+        .write(resumed)
+        .map_err(|error| Fault::Save(error.to_string()))?;
+    run::walked(ctx, connected, begun, person, journal).await
 }
 
 /// The book that the run goes on with, its texts, and whether they are others than it began with.

@@ -14,7 +14,7 @@ use crate::cli::fault::Fault;
 use crate::cli::person::Person;
 use crate::cli::rounds;
 use crate::cli::settings::{self as cli_settings, ActSettings, ConnectSettings};
-use crate::journal::{Event, Journal, JournalError, hash};
+use crate::journal::{Event, Journal, JournalError, TargetLock, hash};
 use crate::model::{ExitCode, Thresholds};
 use crate::operate::{BookRequest, Past, Said, Walked, Walker as _, World, walk};
 use crate::runbook::walk::Ended;
@@ -173,6 +173,8 @@ async fn start(
     person: Person,
 ) -> Result<(Walked, PathBuf), Fault> {
     let Begun { book, request, .. } = begun;
+    // Before there is a journal: one that isn't begun is nobody's to go on with.
+    let _lock = held(begun, connected, acting, &person).await?;
     let run_name = run_name(&format!("runbook-{}", book.id.text), &request.target_name);
     let mut journal =
         Journal::create(&request.runs, &run_name, rounds::local_now).map_err(no_journal)?;
@@ -198,15 +200,28 @@ async fn start(
     ] {
         journal.write(event).map_err(no_journal)?;
     }
-    walked(ctx, connected, begun, acting, person, journal).await
+    walked(ctx, connected, begun, person, journal).await
 }
 
-/// Walks it, with the lock for whatever changes something.
+/// One operator at a time for whatever changes something.
+pub async fn held(
+    begun: Begun<'_>,
+    connected: &Connected,
+    acting: &ActSettings,
+    person: &Person,
+) -> Result<Option<TargetLock>, Fault> {
+    let effects = begun.book.steps.iter().any(Step::is_effect);
+    if begun.request.dry_run || !effects || !person.may_act() {
+        return Ok(None);
+    }
+    lock(acting, connected).await.map(Some)
+}
+
+/// Walks it, with a journal that has its beginning.
 pub async fn walked(
     ctx: &mut Context<'_>,
     connected: &Connected,
     begun: Begun<'_>,
-    acting: &ActSettings,
     person: Person,
     mut journal: Journal,
 ) -> Result<(Walked, PathBuf), Fault> {
@@ -215,11 +230,6 @@ pub async fn walked(
         request,
         past,
     } = begun;
-    let effects = book.steps.iter().any(Step::is_effect);
-    let _lock = match request.dry_run || !effects || !person.may_act() {
-        true => None,
-        false => Some(lock(acting, connected).await?),
-    };
     person.stops().watch()?;
     let mut walker = AtTerminal::new(
         Asking {

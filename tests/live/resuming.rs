@@ -1,0 +1,492 @@
+//! Runs of books that are cut off, and walked on: killed at each record of the journal, no effect is repeated and none is
+//! lost from the record.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use stanch::drill::Server;
+use stanch::journal::{self, Effect, Event, Journal, Record};
+use stanch::model::{BackendId, Oid, Pid, Signal, Timestamp, Verb};
+use stanch::operate::Past;
+use stanch::source::postgres::ConnSpec;
+use tokio_postgres::Client;
+
+use crate::harness::{
+    Run, at_terminal_with, client, folder, journals, run, server, sql, stanch_command,
+};
+
+/// The built-in book, without its pauses.
+fn quick_book(state: &Path) -> PathBuf {
+    let text = stanch::runbook::builtin::named("idle-in-transaction")
+        .expect("it is built in")
+        .text
+        .replace("pause: 1s", "pause: 5ms");
+    let file = state.join("quick.yaml");
+    std::fs::write(&file, text).expect("written");
+    file
+}
+
+fn begin(spec: &ConnSpec, state: &Path, what: &[&str]) -> Command {
+    let file = quick_book(state).display().to_string();
+    let all = [&["runbook"], what, &["--file", &file]].concat();
+    let mut command = stanch_command(spec, &all);
+    command.env("XDG_STATE_HOME", state);
+    command
+}
+
+fn resume(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
+    run(begin(spec, state, &[&["resume"], what].concat()))
+}
+
+fn records(state: &Path) -> Vec<Record> {
+    let all = journals(state);
+    assert_eq!(all.len(), 1, "one run, one journal: {all:?}");
+    journal::read(&all[0]).expect("a sound journal")
+}
+
+/// A server with an application's login.
+async fn shop() -> Server {
+    let server = server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE app LOGIN").await;
+    server
+}
+
+/// Sessions that forgot their transaction.
+async fn leak(server: &Server) -> Vec<Client> {
+    let mut all = Vec::new();
+    for _ in 0..6 {
+        let one = client(&server.spec("app", "postgres"), "checkout").await;
+        sql(&one, "BEGIN; SELECT 1").await;
+        all.push(one);
+    }
+    all
+}
+
+/// Starts a run and kills it once its journal has so many lines. `false`: it was over before.
+fn killed_at(spec: &ConnSpec, state: &Path, lines: usize) -> bool {
+    let what = ["run", "--yes", "--set", "older_than=1ms"];
+    let mut child = begin(spec, state, &what)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let give_up = Instant::now() + Duration::from_secs(30);
+    loop {
+        let written = journals(state)
+            .first()
+            .and_then(|path| std::fs::read(path).ok())
+            .map_or(0, |bytes| bytes.iter().filter(|b| **b == b'\n').count());
+        if written >= lines {
+            child.kill().expect("killed");
+            child.wait().expect("gone");
+            let last = records(state).pop().map(|record| record.event);
+            // Once its end is written there is nothing to go on with.
+            return !matches!(last, Some(Event::BookEnd { .. } | Event::RunEnd { .. }));
+        }
+        if child.try_wait().expect("a status").is_some() {
+            return false;
+        }
+        assert!(Instant::now() < give_up, "it stands still");
+    }
+}
+
+/// Walks on to the end; what isn't known is answered by what is shown of it. How many such questions there were.
+fn walked_on(spec: &ConnSpec, state: &Path) -> usize {
+    for asked in 0..20 {
+        let on = resume(spec, state, &["--yes", "--json"]);
+        if on.code == 0 {
+            assert_eq!(on.json()["ended"], "resolved", "{on:?}");
+            return asked;
+        }
+        assert_eq!(on.code, 4, "{on:?}");
+        let question = on.json()["ended"].as_str().expect("how").to_owned();
+        assert!(
+            question.contains("was begun, and the run ended"),
+            "{question}"
+        );
+        let file = quick_book(state).display().to_string();
+        let mut answer = |shown: &str| {
+            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            if flat.ends_with("number or name (or skip, show, stop):") {
+                let there = flat.contains("the session is still there");
+                return Some(if there { "again\n" } else { "done\n" }.to_owned());
+            }
+            let other = ["(kept in the journal)", "leaves it:", "when to when?"];
+            other
+                .iter()
+                .any(|end| flat.ends_with(end))
+                .then(|| "stop\n".to_owned())
+        };
+        let what = format!("runbook resume --file {file}");
+        let (code, shown) = at_terminal_with(spec, state, &what, &mut answer);
+        assert_eq!(code, Some(5), "{shown}");
+    }
+    panic!("it comes to no end");
+}
+
+/// kill -9 at each record, then on: each session is ended once, each effect has its outcome in the record, each step ends once.
+#[tokio::test]
+async fn killed_at_each_record_and_walked_on() {
+    let server = shop().await;
+    let spec = server.spec("postgres", "postgres");
+    let (mut questions, mut cut) = (0, 0);
+    for lines in 1.. {
+        let sessions = leak(&server).await;
+        let state = folder();
+        let was_cut = {
+            let (spec, state) = (spec.clone(), state.path().to_path_buf());
+            let cut = tokio::task::spawn_blocking(move || killed_at(&spec, &state, lines));
+            cut.await.expect("it runs")
+        };
+        if !was_cut {
+            break;
+        }
+        cut += 1;
+        let before = records(state.path());
+        if before.len() < 2 {
+            // Not even the book is in it: there is nothing to go on with, and nothing was done.
+            assert_eq!(resume(&spec, state.path(), &["--yes"]).code, 64);
+            drop(sessions);
+            continue;
+        }
+        questions += {
+            let (spec, state) = (spec.clone(), state.path().to_path_buf());
+            let on = tokio::task::spawn_blocking(move || walked_on(&spec, &state));
+            on.await.expect("it runs")
+        };
+        let after = records(state.path());
+        assert_eq!(after[..before.len()], before[..], "what was written stays");
+        check(&after);
+        for one in sessions {
+            assert!(one.simple_query("SELECT 1").await.is_err(), "{after:#?}");
+        }
+    }
+    assert!(cut > 30, "only {cut} records were cut at");
+    assert!(questions > 0, "no effect was ever of unknown outcome");
+}
+
+#[track_caller]
+fn check(records: &[Record]) {
+    let past = Past::of(records).expect("a run");
+    assert!(past.unknown().is_empty(), "{past:#?}");
+    assert_eq!(past.end.as_deref(), Some("resolved"));
+    let key = |id: BackendId| (id.pid, id.backend_start);
+    let mut sent: BTreeMap<_, usize> = BTreeMap::new();
+    let mut numbers = Vec::new();
+    let mut of: BTreeMap<usize, BackendId> = BTreeMap::new();
+    let mut ended: BTreeMap<&str, usize> = BTreeMap::new();
+    for record in records {
+        match &record.event {
+            Event::EffectIntent {
+                n,
+                effect: Effect::Signal(signal),
+            } => {
+                *sent.entry(key(signal.id)).or_default() += 1;
+                numbers.push(*n);
+                of.insert(*n, signal.id);
+            }
+            // A person has seen that it hadn't arrived.
+            Event::EffectSeen { n, answer, .. } if answer == "again" => {
+                *sent.get_mut(&key(of[n])).expect("it was begun") -= 1;
+            }
+            Event::StepEnd { step, .. } => *ended.entry(step).or_default() += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(sent.len(), 6, "{records:#?}");
+    assert!(sent.values().all(|times| *times == 1), "{records:#?}");
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+    assert!(ended.values().all(|times| *times == 1), "{ended:?}");
+}
+
+/// A stop at a question is gone on with there: what was answered isn't asked again, and a changed book is noticed.
+#[tokio::test]
+async fn a_stop_is_gone_on_with_and_a_changed_book_is_noticed() {
+    let server = shop().await;
+    let _sessions = leak(&server).await;
+    let (spec, state) = (server.spec("postgres", "postgres"), folder());
+    let file = quick_book(state.path());
+    let what = format!("runbook run --file {} --set older_than=1ms", file.display());
+    let mut stop_at_reason = |shown: &str| {
+        if shown.ends_with("(or skip, show, stop):") {
+            return Some("other\n".into());
+        }
+        shown
+            .ends_with("(kept in the journal)")
+            .then(|| "stop\n".into())
+    };
+    let (code, shown) = at_terminal_with(&spec, state.path(), &what, &mut stop_at_reason);
+    assert_eq!(code, Some(5), "{shown}");
+    assert!(shown.contains("stanch runbook resume"), "{shown}");
+
+    // Another person's run on this server isn't in the way of looking at it.
+    let mut follow = stanch_command(&spec, &["runbook", "follow"]);
+    follow.env("XDG_STATE_HOME", state.path());
+    let follow = run({
+        // It takes no connection.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stanch"));
+        command
+            .args(["runbook", "follow"])
+            .env_clear()
+            .env("HOME", "/nonexistent")
+            .env("XDG_STATE_HOME", state.path());
+        drop(follow);
+        command
+    });
+    assert_eq!(follow.code, 0, "{follow:?}");
+    for said in [
+        "release: other",
+        "ended: stopped by the operator",
+        "exit code 5",
+    ] {
+        assert!(follow.stdout.contains(said), "{said}: {follow:?}");
+    }
+
+    let mut other = stanch_command(&spec, &["runbook", "resume", "--yes"]);
+    other.env("XDG_STATE_HOME", state.path());
+    let other = run(other);
+    assert_eq!(
+        other.code, 65,
+        "the built-in one isn't the one that it began with: {other:?}"
+    );
+    assert!(other.stderr.contains("--as-begun"), "{other:?}");
+
+    // Another target than the run's.
+    let elsewhere = server.spec("postgres", "template1");
+    let run_elsewhere = resume(&elsewhere, state.path(), &["--yes"]);
+    assert_eq!(run_elsewhere.code, 64, "{run_elsewhere:?}");
+    assert!(
+        run_elsewhere.stderr.contains("the run was on"),
+        "{run_elsewhere:?}"
+    );
+
+    // A step that was done has become another one.
+    let text = std::fs::read_to_string(&file).expect("the book");
+    let changed = state.path().join("changed.yaml");
+    let accepts = |text: String| {
+        std::fs::write(&changed, text).expect("written");
+        let file = changed.display().to_string();
+        let mut command = stanch_command(
+            &spec,
+            &[
+                "runbook",
+                "resume",
+                "--yes",
+                "--json",
+                "--accept-changed",
+                "--file",
+                &file,
+            ],
+        );
+        command.env("XDG_STATE_HOME", state.path());
+        run(command)
+    };
+    let refused = accepts(text.replace("What has changed?", "What was changed?"));
+    assert_eq!(refused.code, 65, "{refused:?}");
+    assert!(
+        refused.stderr.contains("others by now: release"),
+        "{refused:?}"
+    );
+    // One that comes later may be another.
+    let done = accepts(text.replace("What did users notice", "What did people notice"));
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(done.json()["ended"], "resolved", "{done:?}");
+    let events: Vec<Event> = records(state.path()).into_iter().map(|r| r.event).collect();
+    let answers = events
+        .iter()
+        .filter(|e| matches!(e, Event::Answer { .. }))
+        .count();
+    assert_eq!(answers, 1, "it isn't asked twice");
+    assert!(
+        events
+            .iter()
+            .any(|e| matches!(e, Event::Resumed { changed: true, .. }))
+    );
+
+    // It is over: there is nothing to go on with.
+    let over = resume(&spec, state.path(), &["--yes"]);
+    assert_eq!(over.code, 64, "{over:?}");
+}
+
+/// Who walks it holds the journal and the server: the second is told who, and since when, and how to look on.
+#[tokio::test]
+async fn a_second_operator_is_told_and_looks_on() {
+    let server = shop().await;
+    let _sessions = leak(&server).await;
+    let (spec, state) = (server.spec("postgres", "postgres"), folder());
+    let text = std::fs::read_to_string(quick_book(state.path())).expect("the book");
+    let slow = state.path().join("slow.yaml");
+    let text = text.replace(
+        "  - id: drain\n",
+        "  - { id: breathe, wait: 20s }\n\n  - id: drain\n",
+    );
+    std::fs::write(&slow, text).expect("written");
+    let slow = slow.display().to_string();
+    let what = [
+        "runbook",
+        "run",
+        "--yes",
+        "--set",
+        "older_than=1ms",
+        "--file",
+        &slow,
+    ];
+    let mut first = stanch_command(&spec, &what);
+    let mut first = first
+        .env("XDG_STATE_HOME", state.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    crate::harness::eventually("it waits", || {
+        journals(state.path())
+            .first()
+            .and_then(|path| std::fs::read_to_string(path).ok())
+            .is_some_and(|text| text.contains("breathe"))
+    })
+    .await;
+    let mut second = stanch_command(&spec, &what);
+    second.env("XDG_STATE_HOME", state.path());
+    let second = run(second);
+    assert_eq!(second.code, 2, "{second:?}");
+    for said in [
+        "somebody acts there already",
+        " since ",
+        "stanch runbook follow",
+    ] {
+        assert!(second.stderr.contains(said), "{said}: {second:?}");
+    }
+    let busy = {
+        let mut command = stanch_command(&spec, &["runbook", "resume", "--yes"]);
+        command.env("XDG_STATE_HOME", state.path());
+        let newest = journals(state.path())[0].display().to_string();
+        command.arg(newest);
+        run(command)
+    };
+    assert_eq!(busy.code, 2, "it still goes on: {busy:?}");
+    let mut follow = Command::new(env!("CARGO_BIN_EXE_stanch"))
+        .args(["runbook", "follow", "--json"])
+        .env_clear()
+        .env("HOME", "/nonexistent")
+        .env("XDG_STATE_HOME", state.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(
+        follow.try_wait().expect("a status").is_none(),
+        "it looks on"
+    );
+    first.kill().expect("killed");
+    first.wait().expect("gone");
+    let seen = follow.wait_with_output().expect("it ends with the run");
+    let (out, err) = (
+        String::from_utf8_lossy(&seen.stdout).into_owned(),
+        String::from_utf8_lossy(&seen.stderr).into_owned(),
+    );
+    assert!(out.contains("\"step\":\"breathe\""), "{out}");
+    assert!(err.contains("ended without an end"), "{err}");
+}
+
+/// An effect that was begun and never reached the server: the session is seen to be there still, and only after a person has
+/// said so is it signalled, once, with a yes as always.
+#[tokio::test]
+async fn what_never_arrived_is_done_only_after_a_word() {
+    let server = shop().await;
+    let sessions = leak(&server).await;
+    let (spec, state) = (server.spec("postgres", "postgres"), folder());
+    let file = quick_book(state.path()).display().to_string();
+    let mut stop_at_reason = |shown: &str| {
+        if shown.ends_with("(or skip, show, stop):") {
+            return Some("none\n".into());
+        }
+        shown
+            .ends_with("(kept in the journal)")
+            .then(|| "stop\n".into())
+    };
+    let what = format!("runbook run --file {file} --set older_than=1ms");
+    let (code, shown) = at_terminal_with(&spec, state.path(), &what, &mut stop_at_reason);
+    assert_eq!(code, Some(5), "{shown}");
+    let row = sessions[0]
+        .query_one(
+            "SELECT pid, backend_start, xact_start, usesysid, datid FROM pg_stat_activity WHERE pid = pg_backend_pid()",
+            &[],
+        )
+        .await
+        .expect("itself");
+    let at = |n| Timestamp::new(row.get::<_, chrono::DateTime<chrono::Utc>>(n));
+    let signal = Signal {
+        verb: Verb::Terminate,
+        id: BackendId {
+            pid: Pid(row.get(0)),
+            backend_start: Some(at(1)),
+        },
+        xact_start: Some(at(2)),
+        query_start: None,
+        usesysid: Some(Oid(row.get(3))),
+        datid: Some(Oid(row.get(4))),
+        protected_applications: Vec::new(),
+        allow_syncrep: false,
+        state_change: None,
+    };
+    fn epoch() -> Timestamp {
+        Timestamp::new(chrono::DateTime::UNIX_EPOCH)
+    }
+    let (mut journal, _) = Journal::reopen(&journals(state.path())[0], epoch).expect("it is free");
+    for event in [
+        Event::Resumed {
+            operator: "root".into(),
+            version: "0".into(),
+            sha256: String::new(),
+            changed: false,
+        },
+        Event::EffectIntent {
+            n: 0,
+            effect: Effect::Signal(signal),
+        },
+    ] {
+        journal.write(event).expect("written");
+    }
+    drop(journal);
+    let asked = resume(&spec, state.path(), &["--yes", "--json"]);
+    assert_eq!(asked.code, 4, "{asked:?}");
+    let question = asked.json()["ended"].as_str().expect("how").to_owned();
+    assert!(
+        question.contains("the session is still there, idle in transaction"),
+        "{question}"
+    );
+    assert!(
+        sessions[0].simple_query("SELECT 1").await.is_ok(),
+        "nothing was sent"
+    );
+    // Counted as done it is left alone, whatever it is; said that it may be done again, it is a candidate as before.
+    let name = format!("{}@{}:{}\n", spec.database, spec.host, spec.port);
+    let mut again = |shown: &str| {
+        let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (end, said) in [
+            ("number or name (or skip, show, stop):", "again\n"),
+            ("(kept in the journal)", "it is full\n"),
+            ("anything else leaves it:", name.as_str()),
+            ("when to when?", "skip\n"),
+            ("empty: it isn't)", "tomorrow\n"),
+        ] {
+            if flat.ends_with(end) {
+                return Some(said.to_owned());
+            }
+        }
+        None
+    };
+    let what = format!("runbook resume --file {file}");
+    let (code, shown) = at_terminal_with(&spec, state.path(), &what, &mut again);
+    assert_eq!(code, Some(0), "{shown}");
+    for one in &sessions {
+        assert!(one.simple_query("SELECT 1").await.is_err(), "{shown}");
+    }
+    let all = records(state.path());
+    check(&all);
+    assert!(all.iter().any(|r| matches!(&r.event, Event::Skipped { step, reason } if step == "write_up" && reason == "tomorrow")));
+}
