@@ -210,6 +210,12 @@ fn name(candidate: &Candidate, verb: Verb, policy: &Policy) -> Result<Signal, St
         // A statement that runs is in a transaction: what comes after it isn't meant, not by the stronger signal either.
         Choice::Pid if verb == Verb::Cancel => session.xact_start,
         Choice::Pid => None,
+        // A transaction that has failed has no start any more (PostgreSQL 12 to 18): the state since then names it.
+        Choice::IdleTransaction
+            if session.state == Some(SessionState::IdleInTransactionAborted) =>
+        {
+            session.xact_start
+        }
         Choice::Transaction | Choice::IdleTransaction => Some(
             session
                 .xact_start

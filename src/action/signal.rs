@@ -198,6 +198,9 @@ async fn changed(client: &Client, s: &Signal) -> Outcome {
         Some(now) if s.xact_start.is_some() && !same(now.xact_start, s.xact_start) => {
             Outcome::Changed("its transaction had ended by itself".into())
         }
+        Some(_) if s.state_change.is_some() && s.xact_start.is_none() => {
+            Outcome::Changed("it has left its failed transaction by itself".into())
+        }
         Some(_) if s.state_change.is_some() => {
             Outcome::Changed("it goes on in its transaction".into())
         }

@@ -1,5 +1,7 @@
 //! The incidents by name: what happens, how their server is set up, what triage says of them.
 
+use std::time::Duration;
+
 use super::server::ServerOptions;
 use crate::model::FindingId;
 
@@ -14,10 +16,11 @@ pub enum Incident {
     Prepared,
     Deadlock,
     Storm,
+    PoolTimeouts,
 }
 
 impl Incident {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Exhaustion,
         Self::Leak,
         Self::LongTransaction,
@@ -26,6 +29,7 @@ impl Incident {
         Self::Prepared,
         Self::Deadlock,
         Self::Storm,
+        Self::PoolTimeouts,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -38,6 +42,7 @@ impl Incident {
             Self::Prepared => "prepared",
             Self::Deadlock => "deadlock",
             Self::Storm => "storm",
+            Self::PoolTimeouts => "pool-timeouts",
         }
     }
 
@@ -53,6 +58,9 @@ impl Incident {
             Self::Prepared => "a prepared transaction that nobody remembers holds a row",
             Self::Deadlock => "two sessions wait for each other, and deadlock_timeout is an hour",
             Self::Storm => "the same expensive statement in two dozen sessions at once",
+            Self::PoolTimeouts => {
+                "a balancer drops silent connections under a pool that keeps them (seen as such after 2 min)"
+            }
         }
     }
 
@@ -67,6 +75,16 @@ impl Incident {
             Self::Prepared => FindingId::LockPreparedRoot,
             Self::Deadlock => FindingId::LockCycle,
             Self::Storm => FindingId::QueryStorm,
+            Self::PoolTimeouts => FindingId::ConnChurn,
+        }
+    }
+
+    /// After so long it must be seen as what it is: a transaction is long after 30 s, and whether sessions are new because
+    /// the server is can be told after two minutes.
+    pub const fn ripe_within(self) -> Duration {
+        match self {
+            Self::PoolTimeouts => Duration::from_secs(170),
+            _ => Duration::from_secs(60),
         }
     }
 
@@ -83,7 +101,11 @@ impl Incident {
                 ("max_connections", "50".into()),
                 ("deadlock_timeout", "1h".into()),
             ],
-            Self::LongTransaction | Self::LockChain | Self::LockQueue | Self::Storm => {
+            Self::LongTransaction
+            | Self::LockChain
+            | Self::LockQueue
+            | Self::Storm
+            | Self::PoolTimeouts => {
                 vec![("max_connections", "50".into())]
             }
         };

@@ -4,6 +4,7 @@
 //! A drill only ever touches servers that it has started itself. They live in a folder of mode 0700, listen on a socket
 //! in it, die with the drill (also on kill -9), and leave nothing behind.
 
+mod balancer;
 mod error;
 mod find;
 mod folder;

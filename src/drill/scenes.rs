@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::{Client, Config, NoTls};
 
+use super::balancer::Balancer;
 use super::error::DrillError;
 use super::incident::Incident;
 use super::server::Server;
@@ -48,6 +49,7 @@ impl Scene {
             Incident::Prepared => stage.prepared().await?,
             Incident::Deadlock => stage.deadlock().await?,
             Incident::Storm => stage.storm().await?,
+            Incident::PoolTimeouts => stage.pool_timeouts().await?,
         }
         Ok(Self {
             incident,
@@ -300,6 +302,50 @@ impl Stage<'_> {
         self.until("SELECT count(*) = 24 FROM pg_stat_activity WHERE application_name = 'web' AND wait_event = 'PgSleep'",
         )
         .await
+    }
+}
+
+impl Stage<'_> {
+    /// A pool whose connections are dropped in between whenever it says nothing for a while, which is about once a minute.
+    async fn pool_timeouts(&mut self) -> Result<(), DrillError> {
+        let balancer = Balancer::start(self.server, Duration::from_secs(2))?;
+        let spec = ConnSpec {
+            host: balancer.folder().display().to_string(),
+            ..self.server.spec("app_rw", DATABASE)
+        };
+        for n in 0..POOL {
+            // They were opened one after the other, over a minute.
+            let first = LIFE * n / POOL;
+            tokio::spawn(pooled(spec.clone(), first));
+        }
+        let open = format!(
+            "SELECT count(*) = {POOL} FROM pg_stat_activity WHERE application_name = 'checkout'"
+        );
+        self.until(&open).await
+    }
+}
+
+/// Connections of the pool, and how long one of them is in use before it falls silent.
+const POOL: u32 = 30;
+const LIFE: Duration = Duration::from_secs(58);
+
+/// One connection of a pool: in use for a while, then silent for longer than it may be; what is found dead is opened anew.
+async fn pooled(spec: ConnSpec, first: Duration) {
+    let mut in_use = first;
+    loop {
+        if let Ok(client) = connect(&spec, "checkout").await {
+            let silent = Instant::now() + in_use;
+            while client.batch_execute("SELECT 1").await.is_ok() {
+                let pause = if Instant::now() < silent {
+                    Duration::from_millis(500)
+                } else {
+                    Duration::from_secs(3)
+                };
+                tokio::time::sleep(pause).await;
+            }
+        }
+        in_use = LIFE;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -189,8 +189,32 @@ fn how_each_is_named() {
     }
     let mut gone = victim();
     gone.xact_start = None;
-    let guarded = judged(gone, Verb::Terminate, Choice::Transaction, &policy());
+    let guarded = judged(
+        gone.clone(),
+        Verb::Terminate,
+        Choice::Transaction,
+        &policy(),
+    );
     assert!(guarded.allowed.is_empty());
+    // A transaction that has failed has no start: the state since then is what names it.
+    for (state, allowed) in [
+        (SessionState::IdleInTransaction, false),
+        (SessionState::IdleInTransactionAborted, true),
+    ] {
+        gone.state = Some(state);
+        let guarded = judged(
+            gone.clone(),
+            Verb::Terminate,
+            Choice::IdleTransaction,
+            &policy(),
+        );
+        assert_eq!(guarded.allowed.len(), usize::from(allowed), "{guarded:?}");
+        let named = guarded
+            .allowed
+            .iter()
+            .all(|(_, s)| s.state_change.is_some());
+        assert!(named && guarded.allowed.len() + guarded.refused.len() == 1);
+    }
 }
 
 #[test]

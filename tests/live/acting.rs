@@ -786,6 +786,17 @@ async fn what_moved_on_is_left_alone() {
             Outcome::Changed("its transaction had ended by itself".into())
         );
     }
+    // A transaction that has failed is named by its state: once it has been left, the session isn't meant any more.
+    assert!(app.batch_execute("SELECT 1 / 0").await.is_err());
+    let look = round(&actor, Parts::ALL, ROUND).await.expect("a round");
+    let failed = session(&look, "victim").expect("the victim");
+    assert_eq!(failed.xact_start, None, "a failed transaction has no start");
+    sql(&app, "ROLLBACK; BEGIN; SELECT 1").await;
+    let outcome = signalled(&actor, failed, Verb::Terminate, Choice::IdleTransaction)
+        .await
+        .expect("allowed");
+    let left = "it has left its failed transaction by itself";
+    assert_eq!(outcome, Outcome::Changed(left.into()));
     // Its pid is another's: no server reuses one on demand, so the list is older than the session.
     let mut reused = listed.clone();
     reused.id.backend_start = reused.xact_start;

@@ -90,6 +90,59 @@ fn storm() {
     finds("storm", "query.storm", None);
 }
 
+/// The one that takes longest to be seen is held, and its book walked on it: nothing is ended, since no session is at fault.
+#[test]
+fn pool_timeouts_and_their_book() {
+    let tmp = tempfile::tempdir().expect("a folder");
+    let mut drill = command(&["drill", "pool-timeouts", "--for", "20s"]);
+    let mut drill = drill
+        .env("TMPDIR", tmp.path())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut lines = BufReader::new(drill.stderr.take().expect("stderr")).lines();
+    let url = lines
+        .find_map(|line| {
+            let line = line.expect("a line");
+            Some(
+                line.trim()
+                    .strip_prefix("server: \"")?
+                    .trim_end_matches('"')
+                    .to_owned(),
+            )
+        })
+        .expect("it says where");
+    std::thread::spawn(move || lines.for_each(drop));
+    for (how, code) in [(&["--yes"][..], 6), (&[], 6)] {
+        let walk = [
+            &[
+                "runbook",
+                "run",
+                "pool-timeout-mismatch",
+                "--json",
+                "-d",
+                &url,
+            ],
+            how,
+        ]
+        .concat();
+        let mut walk = command(&walk);
+        let walk = run({
+            walk.env("XDG_STATE_HOME", tmp.path());
+            walk
+        });
+        assert_eq!(walk.code, code, "{walk:?}");
+        assert!(walk.stderr.contains("conn.churn"), "{walk:?}");
+        let journals = crate::harness::journals(tmp.path());
+        let text = std::fs::read_to_string(journals.last().expect("a journal")).expect("text");
+        assert!(!text.contains("effect_intent"), "{text}");
+    }
+    let shown = drill.wait_with_output().expect("it ends");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("conn.churn"), "{shown}");
+}
+
 #[test]
 fn without_an_incident_they_are_listed() {
     let listed = run(command(&["drill"])).expect_code(0).stdout;

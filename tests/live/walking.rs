@@ -272,3 +272,85 @@ async fn a_pile_up_is_ended_at_its_root_or_left_to_a_person() {
         assert_eq!(signals, sent, "{incident:?}");
     }
 }
+
+/// A built-in book against the drill that it is for, unattended: it ends as a person would want to read it the next day, and
+/// nothing is signalled that the incident doesn't call for. Without a yes nothing is, whatever the book.
+async fn against_its_drill(
+    book: &'static str,
+    incident: Incident,
+    code: i32,
+    ended: &str,
+    sent: usize,
+) {
+    let (server, _scene) = scene(incident).await;
+    let spec = admin(&server);
+    // Some are an incident only after half a second.
+    let boss = client(&spec, "boss").await;
+    sql(&boss, "SELECT pg_sleep(0.7)").await;
+    drop(boss);
+    let walks = tokio::task::spawn_blocking(move || {
+        [&["--json"][..], &["--json", "--yes"]].map(|how| {
+            let set: &[&str] = match book {
+                "cache-stampede" | "queue-backlog" => &[],
+                _ => &["--set", "older_than=10ms"],
+            };
+            let state = folder();
+            let run = walk_book(&spec, state.path(), book, &[set, how].concat());
+            (run, signals(&events(state.path())))
+        })
+    });
+    let [(nobody, none), (run, signals)] = walks.await.expect("both");
+    assert_eq!(none, 0, "{book}: {nobody:?}");
+    assert_eq!(run.code, code, "{book} on {incident:?}: {run:?}");
+    assert_eq!(
+        run.json()["ended"],
+        ended,
+        "{book} on {incident:?}: {run:?}"
+    );
+    assert_eq!(signals, sent, "{book} on {incident:?}: {run:?}");
+}
+
+#[tokio::test]
+async fn pools_too_large_are_not_answered_by_ending_sessions() {
+    against_its_drill(
+        "connection-exhaustion",
+        Incident::Exhaustion,
+        6,
+        "escalated",
+        0,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn exhaustion_by_a_leak_goes_the_way_of_the_leak() {
+    against_its_drill("connection-exhaustion", Incident::Leak, 0, "resolved", 14).await;
+}
+
+/// Its statement is cancelled; what then holds a failed transaction is ended.
+#[tokio::test]
+async fn a_long_transaction_is_ended() {
+    against_its_drill(
+        "long-transaction",
+        Incident::LongTransaction,
+        0,
+        "resolved",
+        2,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_circle_is_for_a_person() {
+    against_its_drill("deadlock", Incident::Deadlock, 6, "escalated", 0).await;
+}
+
+#[tokio::test]
+async fn a_stampede_is_stopped_at_its_callers() {
+    against_its_drill("cache-stampede", Incident::Storm, 6, "escalated", 0).await;
+}
+
+#[tokio::test]
+async fn a_backlog_is_stopped_at_its_intake() {
+    against_its_drill("queue-backlog", Incident::Storm, 6, "escalated", 0).await;
+}

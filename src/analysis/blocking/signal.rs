@@ -3,7 +3,7 @@
 use super::remedy::{Action, Remedy};
 use crate::analysis::coverage::grant;
 use crate::analysis::{Lookup, psql_commands};
-use crate::model::{Session, Timestamp};
+use crate::model::{Session, SessionState, Timestamp};
 
 /// The signal for exactly this session in exactly this transaction: whoever has taken its pid since is left alone.
 pub(super) fn signal(
@@ -92,6 +92,9 @@ pub fn lost(session: &Session, action: Action, now: Timestamp) -> String {
             format!("its transaction of {age}, which may have written (xid {xid}): rolled back")
         }
         (Some(age), None) => format!("its transaction of {age}, which has written nothing"),
+        (None, _) if session.state == Some(SessionState::IdleInTransactionAborted) => {
+            "its transaction has failed, and its work is lost already".into()
+        }
         (None, _) => "no transaction is open".into(),
     };
     let mut text = match action {

@@ -5,7 +5,8 @@ use crate::analysis::connections::{self, Capacity};
 use crate::model::{FindingId, Millis, Percent, Session, SessionState, Severity, SlotLimit, count};
 
 /// Churn isn't judged before the server has been up for this long: then every session is new.
-const CHURN_UPTIME: Millis = Millis::from_secs(300);
+/// After a restart pools fill within the first minute: what was opened in the last one of two wasn't.
+const CHURN_UPTIME: Millis = Millis::from_secs(120);
 const CHURN_LEAST: usize = 20;
 
 pub(super) fn judge(judge: &mut Judge<'_>) {

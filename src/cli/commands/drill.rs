@@ -12,9 +12,6 @@ use crate::model::{ExitCode, Thresholds};
 use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
 use crate::view::{self, Names};
 
-/// Some incidents are one only after a while: a transaction is long after 30 s.
-const RIPE: Duration = Duration::from_secs(60);
-
 pub async fn run(ctx: &mut Context<'_>, args: &DrillArgs) -> Result<ExitCode, Fault> {
     let Some(incident) = args.incident else {
         return list(ctx);
@@ -112,7 +109,8 @@ async fn ripen(
         deadline: Duration::from_secs(15),
     };
     let connected = get_in(&spec.into(), None, knock, &mut |_| {}).await?;
-    let give_up = Instant::now() + RIPE;
+    let within = incident.ripe_within();
+    let give_up = Instant::now() + within;
     let mut told = false;
     loop {
         let report = triage::report(
@@ -131,7 +129,7 @@ async fn ripen(
             let what = format!("{} isn't found", incident.finding());
             return Err(DrillError::NotRipe {
                 what,
-                seconds: RIPE.as_secs(),
+                seconds: within.as_secs(),
             }
             .into());
         }
