@@ -189,11 +189,17 @@ pub fn entry(id: FindingId) -> Entry {
 /// The built-in book that walks through what was found.
 pub fn runbook(id: FindingId) -> Option<&'static str> {
     match id {
+        FindingId::ConnNearLimit | FindingId::ConnExhausted | FindingId::ConnOversizedPools => {
+            Some("connection-exhaustion")
+        }
         FindingId::ConnLeak | FindingId::TxIdleInTransaction => Some("idle-in-transaction"),
-        FindingId::LockChain
-        | FindingId::LockQueueBehindDdl
-        | FindingId::LockCycle
-        | FindingId::LockPreparedRoot => Some("lock-pileup"),
+        FindingId::ConnChurn => Some("pool-timeout-mismatch"),
+        FindingId::TxLong => Some("long-transaction"),
+        FindingId::LockCycle => Some("deadlock"),
+        FindingId::LockChain | FindingId::LockQueueBehindDdl | FindingId::LockPreparedRoot => {
+            Some("lock-pileup")
+        }
+        FindingId::QueryStorm => Some("cache-stampede"),
         _ => None,
     }
 }

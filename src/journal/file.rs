@@ -54,7 +54,7 @@ impl Journal {
             let suffix = if n == 0 {
                 String::new()
             } else {
-                format!("-{n}")
+                format!("-{n:03}")
             };
             let path = folder.join(format!("{name}{suffix}.jsonl"));
             let mut open = File::options();
@@ -169,6 +169,21 @@ fn hold(file: &File, path: &Path) -> Result<(), JournalError> {
         // A file system without locks: nobody is kept out by that.
         _ => Ok(()),
     }
+}
+
+/// The journals of a folder, oldest first: their names begin with the time.
+pub fn all(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = folder
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .collect();
+    // Without the ending: of two of one second the second has a number before it.
+    all.sort_by_key(|path| path.file_stem().map(std::ffi::OsStr::to_owned));
+    all
 }
 
 /// Somebody writes this journal now.

@@ -6,5 +6,5 @@ mod file;
 mod lock;
 
 pub use event::{Effect, Event, Left, Record};
-pub use file::{Journal, JournalError, hash, is_written, read};
+pub use file::{Journal, JournalError, all, hash, is_written, read};
 pub use lock::{Holder, TargetLock};

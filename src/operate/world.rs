@@ -55,6 +55,9 @@ impl Unread {
 /// A command that only looks isn't waited for longer, where its step doesn't say.
 const COMMAND: Duration = Duration::from_secs(30);
 
+/// Between the server's limit and ours.
+const SLACK: Duration = Duration::from_secs(2);
+
 impl World<'_> {
     pub fn is_saved(&self) -> bool {
         matches!(self, Self::Saved(_))
@@ -85,7 +88,8 @@ impl World<'_> {
         let round = match step.timeout {
             Some(limit) => RoundOptions {
                 statement_timeout: limit.min(request.round.statement_timeout),
-                deadline: limit.min(request.round.deadline),
+                // The server's own limit comes first.
+                deadline: (limit + SLACK).min(request.round.deadline),
             },
             None => request.round,
         };

@@ -1,6 +1,6 @@
 //! A book for the wiki: Markdown with a table of decisions and a flow chart, made from the book and nothing else.
 
-use super::book::{Book, Kind, Step};
+use super::book::{Book, Kind, Step, Value};
 use super::graph::{Goal, ways};
 
 /// The whole page; `digest` says of which text it was made.
@@ -67,11 +67,20 @@ fn limits(book: &Book, out: &mut String) {
         return;
     }
     let wall = book.wall.map_or(String::new(), |wall| {
-        format!(" in at most {}", humantime::format_duration(wall))
+        format!(", of {} at most", humantime::format_duration(wall))
     });
+    let most: Vec<String> = [
+        (book.effects.terminate, "sessions ended"),
+        (book.effects.cancel, "statements cancelled"),
+        (book.effects.run, "commands that change something"),
+    ]
+    .into_iter()
+    .filter(|(most, _)| *most > 0)
+    .map(|(most, what)| format!("{what}: {most}"))
+    .collect();
     out.push_str(&format!(
-        "\nOne run ends at most {} sessions, cancels at most {} statements and runs at most {} commands that change something{wall}.\n",
-        book.effects.terminate, book.effects.cancel, book.effects.run
+        "\nAt most in one run{wall}: {}.\n",
+        most.join(", ")
     ));
 }
 
@@ -130,8 +139,17 @@ fn what(step: &Step) -> Vec<String> {
         Kind::Redis(report) => vec![format!("Redis: {}", report.text)],
         Kind::Act(act) => {
             let mut select = act.select.by().join(", ");
-            if act.select.longer_than.is_some() {
-                select.push_str(", longer_than");
+            match &act.select.longer_than {
+                Some(Value::Time(time)) => {
+                    select.push_str(&format!(
+                        ", longer_than: {}",
+                        humantime::format_duration(*time)
+                    ));
+                }
+                Some(Value::Input(name)) => {
+                    select.push_str(&format!(", longer_than: inputs.{}", name.text));
+                }
+                None => {}
             }
             vec![format!(
                 "{} by `{select}`, at most {}, {} at a time",

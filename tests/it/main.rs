@@ -11,6 +11,7 @@ mod connections;
 mod forest;
 mod formats;
 mod guard;
+mod language;
 mod layering;
 mod reference;
 mod runbook;

@@ -248,17 +248,7 @@ pub fn say(text: &str) {
 
 /// The journals of the runs that were kept in `state`, oldest first.
 pub fn journals(state: &Path) -> Vec<PathBuf> {
-    let runs = state.join("stanch/runs");
-    let mut all: Vec<_> = runs
-        .read_dir()
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
-        .collect();
-    all.sort();
-    all
+    stanch::journal::all(&state.join("stanch/runs"))
 }
 
 /// The program at a terminal of its own: each text is typed when the question that belongs to it stands there.

@@ -14,6 +14,7 @@ mod forest;
 mod getting_in;
 mod harness;
 mod impostor;
+mod kinds;
 mod matrix;
 mod monitoring;
 mod pki;

@@ -149,8 +149,14 @@ impl Judge<'_> {
         evidence: Vec<String>,
         next: &[&str],
     ) {
+        let book = catalog::runbook(id);
+        // What is only worth knowing wakes nobody up.
+        let walk = book.filter(|_| severity > Severity::Info);
+        let walk = walk.map(|book| format!("runbook run {book}"));
         let next = next
             .iter()
+            .copied()
+            .chain(walk.as_deref())
             .map(|what| stanch_command(what, &self.snapshot.target))
             .collect();
         self.findings.push(Finding {
@@ -161,7 +167,7 @@ impl Judge<'_> {
             evidence,
             caused_by: Vec::new(),
             next,
-            runbook: catalog::runbook(id).map(Into::into),
+            runbook: book.map(Into::into),
         });
     }
 

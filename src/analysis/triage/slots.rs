@@ -253,11 +253,7 @@ fn leak(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
         severity,
         title,
         evidence,
-        &[
-            "pg transactions",
-            super::sessions::idle_filter(aborted),
-            "runbook run idle-in-transaction",
-        ],
+        &["pg transactions", super::sessions::idle_filter(aborted)],
     );
 }
 

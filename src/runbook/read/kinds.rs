@@ -112,21 +112,23 @@ impl Reader<'_> {
 
     fn command(&mut self, node: &Node) -> Option<Command> {
         let map = self.map(node, &["argv", "writes"])?;
-        let argv = self.must(&map, "argv").map(|n| self.operands(n))?;
-        match argv.first() {
-            None => self.fault(map.place, "a command has a name"),
-            Some(Operand::Looked(name)) => {
-                self.fault(name.place, "which command it is stands in the book")
+        let list = self.must(&map, "argv")?;
+        let argv = self.operands(list);
+        match (argv.first(), &list.kind) {
+            (None, node::Kind::List(all)) if all.is_empty() => {
+                self.fault(map.place, "a command has a name");
             }
-            Some(Operand::Fixed(_)) => {}
+            (Some(Operand::Looked(name)), _) => {
+                self.fault(name.place, "which command it is stands in the book");
+            }
+            _ => {}
         }
-        let writes = match self.must(&map, "writes").map(|n| (n, &n.kind)) {
-            Some((_, node::Kind::Bool(writes))) => *writes,
-            Some((node, _)) => {
-                self.not(node, "true or false");
-                true
+        let writes = match &self.must(&map, "writes")?.kind {
+            node::Kind::Bool(writes) => *writes,
+            _ => {
+                self.not(map.get("writes").unwrap_or(node), "true or false");
+                return None;
             }
-            None => true,
         };
         Some(Command { argv, writes })
     }

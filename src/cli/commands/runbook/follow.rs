@@ -36,7 +36,7 @@ pub async fn run(ctx: &mut Context<'_>, run: Option<&str>) -> Result<ExitCode, F
 
 /// The one that is written now, else the last.
 fn newest(runs: &Path) -> Option<PathBuf> {
-    let all = resume::journals(runs);
+    let all = journal::all(runs);
     let now = all.iter().rev().find(|path| journal::is_written(path));
     now.or_else(|| all.last()).cloned()
 }

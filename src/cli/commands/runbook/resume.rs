@@ -17,20 +17,6 @@ use crate::runbook::{self, Book};
 use crate::source::postgres::Connected;
 use crate::view::{self, Names};
 
-/// All journals of runs, oldest first.
-pub fn journals(runs: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = runs
-        .read_dir()
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        .collect();
-    all.sort();
-    all
-}
-
 fn name_of(path: &Path) -> String {
     path.file_stem()
         .unwrap_or_default()
@@ -46,7 +32,7 @@ pub fn journal_of(acting: &ActSettings, run: &str) -> Result<PathBuf, Fault> {
     }
     // The beginning of its name will do, where it is the only one.
     let begins = |path: &PathBuf| name_of(path).starts_with(run);
-    let mut named = journals(&acting.runs()).into_iter().filter(begins);
+    let mut named = journal::all(&acting.runs()).into_iter().filter(begins);
     if let (Some(one), None) = (named.next(), named.next()) {
         return Ok(one);
     }
@@ -71,7 +57,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
     let path = match &args.run {
         Some(run) => journal_of(&here, run)?,
         None => {
-            let all = journals(&here.runs());
+            let all = journal::all(&here.runs());
             let open = all
                 .into_iter()
                 .rev()
@@ -250,7 +236,7 @@ fn tell(ctx: &mut Context<'_>, path: &Path, past: &Past) {
 pub fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
     let acting = ActSettings::of(ctx.env)?;
     let mut all: Vec<(String, String)> = Vec::new();
-    let everything = journals(&acting.runs());
+    let everything = journal::all(&acting.runs());
     for path in everything.iter().rev() {
         let Ok(past) = past_of(path) else { continue };
         let state = match &past.end {
