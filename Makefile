@@ -46,12 +46,13 @@ bench: servers cargo
 	cargo bench --bench waiters
 	cargo bench --bench forest
 
-# PostgreSQL (server, client, contrib programs), PgBouncer and openssl, from the system's packages where they are missing.
+# PostgreSQL (server, client, contrib programs), PgBouncer, Redis and openssl, from the system's packages where they are missing.
 servers:
 	@missing=(); \
 	compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null || missing+=(postgresql); \
 	command -v psql >/dev/null || missing+=(postgresql-client); \
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || missing+=(pgbouncer); \
+	command -v redis-server >/dev/null || missing+=(redis-server); \
 	command -v openssl >/dev/null || missing+=(openssl); \
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates); \
 	if [ "$${#missing[@]}" -gt 0 ]; then \

@@ -147,6 +147,9 @@ pub struct RunbookResume {
     /// How long the end of each session is awaited
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
     pub wait: Duration,
+    /// The Redis that the book looks at [env: REDIS_URL; or the target's in stanch.yaml]
+    #[arg(long, value_name = "URL", help_heading = "Connection")]
+    pub redis: Option<String>,
     #[command(flatten)]
     pub connect: ConnectArgs,
 }
@@ -176,6 +179,9 @@ pub struct RunbookRun {
     /// How long the end of each session is awaited
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
     pub wait: Duration,
+    /// The Redis that the book looks at [env: REDIS_URL; or the target's in stanch.yaml]
+    #[arg(long, value_name = "URL", help_heading = "Connection")]
+    pub redis: Option<String>,
     #[command(flatten)]
     pub connect: ConnectArgs,
 }

@@ -10,6 +10,7 @@ use crate::model::{Origin, Secret, Thresholds};
 use crate::source::postgres::{
     ConnInput, ConnSpec, Environment, KnockOptions, Plan, RoundOptions, conninfo,
 };
+use crate::source::redis::RedisAddress;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -79,6 +80,29 @@ impl ActSettings {
             .clone()
             .unwrap_or_else(|| format!("{}@{}{address}:{}", spec.database, spec.host, spec.port))
     }
+}
+
+/// The Redis in front of a server: as it was given, of the target in `stanch.yaml`, or of the environment.
+///
+/// # Errors
+/// When what was given is no address.
+pub fn redis(
+    given: Option<&str>,
+    target: Option<&str>,
+    env: &Environment,
+) -> Result<Option<RedisAddress>, Fault> {
+    let of_target = || -> Result<Option<String>, Fault> {
+        let Some(name) = target else { return Ok(None) };
+        let (config, _) = config(env)?;
+        Ok(config.redis_of(name))
+    };
+    let url = match given {
+        Some(url) => Some(url.to_owned()),
+        None => of_target()?.or_else(|| env.get("REDIS_URL").cloned()),
+    };
+    let url = url.filter(|url| !url.is_empty());
+    let parsed = url.map(|url| RedisAddress::parse(&url)).transpose();
+    parsed.map_err(|error| Fault::Usage(error.to_string()))
 }
 
 /// The files that may be there: of the working directory, and of the user's configuration folder.

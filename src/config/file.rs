@@ -46,6 +46,11 @@ impl Config {
         Ok(Some(target))
     }
 
+    /// The Redis in front of a target.
+    pub fn redis_of(&self, name: &str) -> Option<String> {
+        self.targets.as_ref()?.get(name)?.redis.clone()
+    }
+
     /// The protect lists of all targets of this file together.
     pub fn protected(&self) -> Protect {
         let mut all = Protect::default();
@@ -74,8 +79,8 @@ pub struct TargetConfig {
     pub db: String,
     /// A login that is tried only when every slot is taken.
     pub rescue: Option<String>,
-    #[serde(default, rename = "redis")]
-    _redis: Option<String>,
+    /// The Redis in front of it, as a URL.
+    pub redis: Option<String>,
     #[serde(default, rename = "pgbouncer")]
     _pgbouncer: Option<String>,
     /// Whom nobody may signal there.

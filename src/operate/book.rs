@@ -16,6 +16,7 @@ use crate::model::{Snapshot, Thresholds, Timestamp, Verb};
 use crate::runbook::walk::{Came, Ended, Next, Walk};
 use crate::runbook::{Book, Kind, Step};
 use crate::source::postgres::RoundOptions;
+use crate::source::redis::RedisAddress;
 
 /// Who walks a book with us.
 pub trait Walker: Operator {
@@ -104,6 +105,8 @@ pub struct BookRequest {
     pub operator_name: String,
     pub wait: Duration,
     pub round: RoundOptions,
+    /// The Redis that `redis` steps look at.
+    pub redis: Option<RedisAddress>,
     pub thresholds: Thresholds,
     pub runs: PathBuf,
     pub clock: fn() -> Timestamp,

@@ -15,6 +15,7 @@ use crate::runbook::walk::Walk;
 use crate::runbook::{Kind, Step};
 use crate::source::postgres::query::{QueryError, run_statement};
 use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
+use crate::source::redis::{self, RedisAddress};
 
 /// Where reads come from.
 #[derive(Clone, Copy)]
@@ -141,7 +142,16 @@ impl World<'_> {
                 };
                 return Ok(looked(step, &argv, stop).await);
             }
-            _ => return Ok(Err(Unread::new("redis", NO_REDIS))),
+            _ => {
+                if self.is_saved() {
+                    return Ok(Err(Unread::new(
+                        "not_saved",
+                        "Redis isn't part of a snapshot",
+                    )));
+                }
+                let limit = step.timeout.unwrap_or(round.statement_timeout);
+                return Ok(asked(request.redis.as_ref(), limit).await);
+            }
         };
         match found {
             Ok(found) => Ok(Ok(found)),
@@ -166,7 +176,29 @@ impl World<'_> {
     }
 }
 
-const NO_REDIS: &str = "no Redis is given: --redis URL";
+/// What a Redis says of itself, one field a line.
+async fn asked(address: Option<&RedisAddress>, limit: Duration) -> Result<Found, Unread> {
+    let address = address.ok_or_else(|| {
+        Unread::new(
+            "no_redis",
+            "no Redis is given: --redis URL, REDIS_URL, or the target's in stanch.yaml",
+        )
+    })?;
+    let info = redis::info(address, limit)
+        .await
+        .map_err(|error| Unread::new("redis", error.to_string()))?;
+    let value = serde_json::to_value(&info).unwrap_or_default();
+    let mut text = format!("Redis at {}\n", address.shown());
+    for (name, field) in value.as_object().into_iter().flatten() {
+        let field = match field {
+            Json::Null => "-".to_owned(),
+            Json::String(word) => word.clone(),
+            other => other.to_string(),
+        };
+        text.push_str(&format!("{:24} {field}\n", name.replace('_', " ")));
+    }
+    Ok(Found::Lines { text, value })
+}
 
 /// Of all of triage one finding.
 fn checked(read: Found, id: crate::model::FindingId, request: &BookRequest) -> Found {

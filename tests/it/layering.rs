@@ -101,12 +101,13 @@ fn imports_run_one_way() {
 
 #[test]
 fn outside_crates_stay_where_they_belong() {
-    let homes: [(&str, &[&str]); 18] = [
+    let homes: [(&str, &[&str]); 19] = [
         ("tokio_postgres", &["source", "drill", "action"]),
         ("serde_yaml", &["config", "runbook"]),
         ("cel", &["runbook"]),
         ("annotate_snippets", &["runbook"]),
         ("minijinja", &["runbook"]),
+        ("redis::aio", &["source"]),
         ("tokio::process", &["operate"]),
         ("comfy_table", &["view"]),
         ("owo_colors", &["view"]),

@@ -20,6 +20,7 @@ mod monitoring;
 mod pki;
 mod pooler;
 mod readme;
+mod redis;
 mod replay;
 mod reports;
 mod resuming;

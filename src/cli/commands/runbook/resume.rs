@@ -12,7 +12,7 @@ use crate::cli::rounds;
 use crate::cli::settings::{ActSettings, ConnectSettings};
 use crate::journal::{self, Event, Journal};
 use crate::model::ExitCode;
-use crate::operate::{Past, Walked};
+use crate::operate::{BookRequest, Past, Walked};
 use crate::runbook::{self, Book};
 use crate::source::postgres::Connected;
 use crate::view::{self, Names};
@@ -100,16 +100,15 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
     }
     let person = Person::new(ctx, args.yes, &acting);
     let thresholds = crate::cli::settings::thresholds(ctx.env, &[])?;
-    let request = run::request(
-        past.inputs.clone(),
-        false,
-        &args.allow,
-        args.wait,
-        &settings,
-        &acting,
-        target_name,
-        thresholds,
-    );
+    let redis = run::redis(ctx, args.redis.as_deref(), &connected)?;
+    let request = BookRequest {
+        inputs: past.inputs.clone(),
+        dry_run: false,
+        wait: args.wait,
+        round: settings.round,
+        redis,
+        ..run::request(&args.allow, &acting, target_name, thresholds)
+    };
     let begun = Begun {
         book: &book,
         request: &request,

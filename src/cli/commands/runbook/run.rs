@@ -20,6 +20,7 @@ use crate::operate::{BookRequest, Past, Said, Walked, Walker as _, World, walk};
 use crate::runbook::walk::Ended;
 use crate::runbook::{Book, End, Kind, Step};
 use crate::source::postgres::{Connected, RoundOptions};
+use crate::source::redis::RedisAddress;
 use crate::source::saved;
 use crate::sql;
 use crate::view;
@@ -51,16 +52,15 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     }
     let connected = rounds::connect(ctx, &settings).await?;
     let target_name = acting.name_of(&connected.spec);
-    let request = request(
+    let redis = redis(ctx, args.redis.as_deref(), &connected)?;
+    let request = BookRequest {
         inputs,
-        args.dry_run,
-        &args.allow,
-        args.wait,
-        &settings,
-        &acting,
-        target_name,
-        thresholds,
-    );
+        dry_run: args.dry_run,
+        wait: args.wait,
+        round: settings.round,
+        redis,
+        ..request(&args.allow, &acting, target_name, thresholds)
+    };
     let begun = Begun {
         book: &book,
         request: &request,
@@ -72,19 +72,31 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     told(ctx, &book, &walked, Some(&journal))
 }
 
+/// The Redis of `redis` steps. A password on the command line is everybody's to read.
+pub fn redis(
+    ctx: &mut Context<'_>,
+    given: Option<&str>,
+    connected: &Connected,
+) -> Result<Option<RedisAddress>, Fault> {
+    let address = cli_settings::redis(given, connected.spec.name.as_deref(), ctx.env)?;
+    if given.is_some() && address.as_ref().is_some_and(RedisAddress::has_password) {
+        ctx.console.warn(
+            "a password on the command line can be read by others on this machine: REDIS_URL can't",
+        );
+    }
+    Ok(address)
+}
+
+/// What every run is given; on its own it reads nothing and does nothing.
 pub fn request(
-    inputs: BTreeMap<String, String>,
-    dry_run: bool,
     allow: &AllowArgs,
-    wait: Duration,
-    settings: &ConnectSettings,
     acting: &ActSettings,
     target_name: String,
     thresholds: Thresholds,
 ) -> BookRequest {
     BookRequest {
-        inputs,
-        dry_run,
+        inputs: BTreeMap::new(),
+        dry_run: true,
         policy: Policy {
             protected_users: acting.protected_users.clone(),
             protected_applications: acting.protected_applications.clone(),
@@ -95,8 +107,12 @@ pub fn request(
         },
         target_name,
         operator_name: acting.operator.clone(),
-        wait,
-        round: settings.round,
+        wait: Duration::ZERO,
+        round: RoundOptions {
+            statement_timeout: Duration::ZERO,
+            deadline: Duration::ZERO,
+        },
+        redis: None,
         thresholds,
         runs: acting.runs(),
         clock: rounds::local_now,
@@ -263,25 +279,7 @@ async fn replay(
     person.stops().watch()?;
     let request = BookRequest {
         inputs,
-        dry_run: true,
-        policy: Policy {
-            protected_users: acting.protected_users.clone(),
-            protected_applications: acting.protected_applications.clone(),
-            allow_superuser: allow.allow_superuser,
-            allow_syncrep: allow.allow_syncrep,
-            all_databases: allow.all_databases,
-            ..Policy::default()
-        },
-        target_name: snapshot.target.label(),
-        operator_name: acting.operator.clone(),
-        wait: Duration::ZERO,
-        round: RoundOptions {
-            statement_timeout: Duration::ZERO,
-            deadline: Duration::ZERO,
-        },
-        thresholds: thresholds.clone(),
-        runs: acting.runs(),
-        clock: rounds::local_now,
+        ..request(allow, &acting, snapshot.target.label(), thresholds.clone())
     };
     ctx.console.note(&format!(
         "replayed from {}: as it was at {}; nothing is done",
