@@ -12,6 +12,7 @@ mod lint;
 mod node;
 mod read;
 pub mod render;
+pub mod schema;
 mod text;
 pub mod walk;
 

@@ -5,7 +5,7 @@ use stanch::runbook::walk::Walk;
 use stanch::runbook::{self, Fault, builtin, fixture, render};
 
 /// A sound book of which each case changes something.
-const SOUND: &str = r#"runbook: v1
+pub const SOUND: &str = r#"runbook: v1
 id: wide
 title: All kinds
 inputs: { role: { type: string, default: app }, age: { type: duration, default: 5s } }
@@ -33,7 +33,7 @@ fn the_book_that_the_others_are_made_from_is_sound() {
 
 /// What is put in whose place, and what is said of it, in which line and column.
 #[rustfmt::skip]
-const CASES: [(&str, &str, usize, usize, &str); 46] = [
+pub const CASES: [(&str, &str, usize, usize, &str); 46] = [
     ("SELECT usename", "DELETE FROM x; SELECT usename", 6, 31, "begins with SELECT, WITH, TABLE or VALUES, not with DELETE"),
     ("pg_stat_activity\"", "pg_stat_activity; SELECT 1\"", 6, 31, "one statement, without a semicolon"),
     ("SELECT usename", "SELECT pg_terminate_backend(1), usename", 6, 31, "ended by an act only"),

@@ -15,4 +15,5 @@ mod language;
 mod layering;
 mod reference;
 mod runbook;
+mod schemas;
 mod triage;

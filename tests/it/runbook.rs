@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use stanch::runbook::{self, Fault};
 
 /// A sound book of nine lines, of which each case changes something.
-const SOUND: &str = "\
+pub const SOUND: &str = "\
 runbook: v1
 id: leak
 title: A leak
@@ -29,7 +29,7 @@ fn the_book_that_the_others_are_made_from_is_sound() {
 
 /// What is put in whose place, and what is said of it, in which line and column.
 #[rustfmt::skip]
-const CASES: [(&str, &str, usize, usize, &str); 64] = [
+pub const CASES: [(&str, &str, usize, usize, &str); 64] = [
     ("runbook: v1", "runbook: v2", 1, 10, "this version reads `runbook: v1`"),
     ("runbook: v1\n", "", 1, 1, "\"runbook\" is missing"),
     ("id: leak\n", "", 1, 1, "\"id\" is missing"),
