@@ -1,6 +1,7 @@
 //! The rest of the language of books: statements, commands, other books, texts, what is computed and what goes wrong. Broken
 //! ones with their fault at its place; and walks on cases that are written down.
 
+use proptest::prelude::*;
 use stanch::runbook::walk::Walk;
 use stanch::runbook::{self, Fault, builtin, fixture, render};
 
@@ -315,5 +316,30 @@ fn a_page_for_the_wiki() {
         for broken in ["-->||", "[\"\"]", "\"\"\""] {
             assert!(!page.contains(broken), "{}: {broken}", found.id);
         }
+    }
+}
+
+proptest! {
+    /// A book with any part of it replaced by anything is a book or a list of faults, never a panic; likewise its cases.
+    #[test]
+    fn no_text_makes_it_fall_over(at in 0..2000_usize, length in 0..80_usize, text in "[ -~\n\u{e9}\u{5728}]{0,40}") {
+        let at = at.min(SOUND.len() - 1);
+        let end = (at + length).min(SOUND.len());
+        let broken = format!("{}{text}{}", &SOUND[..at], &SOUND[end..]);
+        match load(&broken) {
+            Ok(book) => {
+                render::markdown(&book, "");
+            }
+            Err(found) => {
+                prop_assert!(!found.is_empty());
+                for fault in found {
+                    fault.show("x.yaml", &broken);
+                }
+            }
+        }
+        let cases = builtin::BOOKS[0].cases;
+        let at = cases.char_indices().nth(at).map_or(0, |(i, _)| i);
+        let broken = format!("{}{text}{}", &cases[..at], &cases[at..]);
+        let _ = fixture::cases(&broken);
     }
 }

@@ -222,20 +222,10 @@ async fn a_stop_is_gone_on_with_and_a_changed_book_is_noticed() {
     assert_eq!(code, Some(5), "{shown}");
     assert!(shown.contains("stanch runbook resume"), "{shown}");
 
-    // Another person's run on this server isn't in the way of looking at it.
-    let mut follow = stanch_command(&spec, &["runbook", "follow"]);
+    // Whoever looks on takes no connection.
+    let mut follow = crate::harness::command(&["runbook", "follow"]);
     follow.env("XDG_STATE_HOME", state.path());
-    let follow = run({
-        // It takes no connection.
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stanch"));
-        command
-            .args(["runbook", "follow"])
-            .env_clear()
-            .env("HOME", "/nonexistent")
-            .env("XDG_STATE_HOME", state.path());
-        drop(follow);
-        command
-    });
+    let follow = run(follow);
     assert_eq!(follow.code, 0, "{follow:?}");
     for said in [
         "release: other",
@@ -253,6 +243,14 @@ async fn a_stop_is_gone_on_with_and_a_changed_book_is_noticed() {
         "the built-in one isn't the one that it began with: {other:?}"
     );
     assert!(other.stderr.contains("--as-begun"), "{other:?}");
+
+    // Nobody there and no yes: the way to the act is gone on with, and there it ends.
+    let nobody = resume(&spec, state.path(), &["--json"]);
+    assert_eq!(nobody.code, 4, "{nobody:?}");
+    let signalled = records(state.path())
+        .iter()
+        .any(|record| matches!(record.event, Event::EffectIntent { .. }));
+    assert!(!signalled);
 
     // Another target than the run's.
     let elsewhere = server.spec("postgres", "template1");

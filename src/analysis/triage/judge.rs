@@ -83,6 +83,7 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
     let mut findings = judge.findings;
     // Stable: within a severity the order of the catalog, which has the symptom before its causes.
     findings.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.id));
+    walks(&mut findings, snapshot);
     let now = snapshot.taken_at;
     let clients = || connections::clients(snapshot);
     let all_seen = snapshot.activity.get().is_some() && !clients().any(|s| s.hidden);
@@ -105,6 +106,22 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
             unknown: judge.unknown,
         },
     )
+}
+
+/// The book that a finding is for, where the finding is more than worth knowing: once, however many it is for.
+fn walks(findings: &mut [Finding], snapshot: &Snapshot) {
+    let mut told: Vec<String> = Vec::new();
+    for finding in findings {
+        let book = finding.runbook.clone();
+        let Some(book) = book.filter(|_| finding.severity > Severity::Info) else {
+            continue;
+        };
+        if !told.contains(&book) {
+            let walk = stanch_command(&format!("runbook run {book}"), &snapshot.target);
+            finding.next.push(walk);
+            told.push(book);
+        }
+    }
 }
 
 impl Report<Triage> {
@@ -149,14 +166,8 @@ impl Judge<'_> {
         evidence: Vec<String>,
         next: &[&str],
     ) {
-        let book = catalog::runbook(id);
-        // What is only worth knowing wakes nobody up.
-        let walk = book.filter(|_| severity > Severity::Info);
-        let walk = walk.map(|book| format!("runbook run {book}"));
         let next = next
             .iter()
-            .copied()
-            .chain(walk.as_deref())
             .map(|what| stanch_command(what, &self.snapshot.target))
             .collect();
         self.findings.push(Finding {
@@ -167,7 +178,7 @@ impl Judge<'_> {
             evidence,
             caused_by: Vec::new(),
             next,
-            runbook: book.map(Into::into),
+            runbook: catalog::runbook(id).map(Into::into),
         });
     }
 
