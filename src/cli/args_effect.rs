@@ -126,19 +126,9 @@ pub enum RunbookCommand {
     },
 }
 
+/// What a walk is given, whether it begins or goes on.
 #[derive(Debug, ClapArgs)]
-pub struct RunbookResume {
-    /// A name of `runbook runs`, or its file; without it the last that was interrupted
-    pub run: Option<String>,
-    /// Where the book has changed since: go on with the one that the run began with
-    #[arg(long, conflicts_with = "accept_changed")]
-    pub as_begun: bool,
-    /// Where the book has changed since: go on with the new one, if what was done is the same in it
-    #[arg(long)]
-    pub accept_changed: bool,
-    /// The book is in this file by now
-    #[arg(long, value_name = "FILE")]
-    pub file: Option<PathBuf>,
+pub struct WalkArgs {
     /// Answers confirmations, never a question (needs a target of stanch.yaml or an explicit host)
     #[arg(long)]
     pub yes: bool,
@@ -152,6 +142,23 @@ pub struct RunbookResume {
     pub redis: Option<String>,
     #[command(flatten)]
     pub connect: ConnectArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RunbookResume {
+    /// A name of `runbook runs`, or its file; without it the last that was interrupted
+    pub run: Option<String>,
+    /// Where the book has changed since: go on with the one that the run began with
+    #[arg(long, conflicts_with = "accept_changed")]
+    pub as_begun: bool,
+    /// Where the book has changed since: go on with the new one, if what was done is the same in it
+    #[arg(long)]
+    pub accept_changed: bool,
+    /// The book is in this file by now
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub walk: WalkArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -171,17 +178,6 @@ pub struct RunbookRun {
     /// Walk it on a snapshot that `--save` wrote: nothing is asked of a server, nothing is done
     #[arg(long, value_name = "FILE", conflicts_with_all = ["yes", "dry_run"])]
     pub from: Option<PathBuf>,
-    /// Answers confirmations, never a question (needs a target of stanch.yaml or an explicit host)
-    #[arg(long)]
-    pub yes: bool,
     #[command(flatten)]
-    pub allow: AllowArgs,
-    /// How long the end of each session is awaited
-    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s")]
-    pub wait: Duration,
-    /// The Redis that the book looks at [env: REDIS_URL; or the target's in stanch.yaml]
-    #[arg(long, value_name = "URL", help_heading = "Connection")]
-    pub redis: Option<String>,
-    #[command(flatten)]
-    pub connect: ConnectArgs,
+    pub walk: WalkArgs,
 }

@@ -120,7 +120,7 @@ impl Person {
     }
 
     /// What was typed before the question was no answer to it.
-    fn forget(&mut self) {
+    pub fn forget(&mut self) {
         let _ = nix::sys::termios::tcflush(std::io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
         while self.line_so_far().is_some() {}
     }

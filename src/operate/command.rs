@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::{Instant, sleep};
 
@@ -54,17 +54,16 @@ pub async fn command(
     let err = tokio::spawn(all(err));
     let give_up = started + limit;
     let mut asked: Option<(Instant, &str)> = None;
-    let (status, cut) = loop {
-        if let Some(status) = child.try_wait()? {
-            break (Some(status), asked.map(|(_, why)| why));
+    let cut = loop {
+        if has_ended(group) {
+            break asked.map(|(_, why)| why);
         }
         let now = Instant::now();
         match asked {
             None if stop() => asked = Some((now, "stopped by the operator")),
             None if now >= give_up => asked = Some((now, "out of time")),
             Some((at, why)) if now >= at + GRACE => {
-                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-                break (child.wait().await.ok(), Some(why));
+                break Some(why);
             }
             _ => {
                 sleep(Duration::from_millis(10)).await;
@@ -73,8 +72,10 @@ pub async fn command(
         }
         let _ = group.map(|group| kill_process_group(group, Signal::TERM));
     };
-    // What it has started and left behind goes with it; else its open output would be waited for.
+    // What it has started and left behind goes with it; else its open output would be waited for. Before it is reaped: until
+    // then its number is nobody else's.
     let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+    let status = child.wait().await.ok();
     let text =
         |read: Result<Vec<u8>, _>| String::from_utf8_lossy(&read.unwrap_or_default()).into_owned();
     let (stdout, stderr) = (text(out.await), text(err.await));
@@ -93,6 +94,12 @@ pub async fn command(
         stderr,
         elapsed: started.elapsed(),
     })
+}
+
+/// Whether the leader of the group is over, without reaping it.
+fn has_ended(group: Option<Pid>) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    group.is_none_or(|leader| !matches!(waitid(WaitId::Pid(leader), look), Ok(None)))
 }
 
 async fn all(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {

@@ -38,6 +38,8 @@ pub struct PastStep {
     /// Questions that have their answer.
     pub noted: Vec<String>,
     pub effects: Vec<PastEffect>,
+    /// The run had ended there, and whoever goes on has read how.
+    pub told: bool,
 }
 
 /// One effect of it.
@@ -95,8 +97,11 @@ impl PastStep {
         .collect()
     }
 
-    /// The first that didn't come about, in words.
+    /// The first that didn't come about, in words, where nobody has been told yet.
     pub fn fault(&self) -> Option<String> {
+        if self.told {
+            return None;
+        }
         self.effects.iter().find_map(|effect| match &effect.came {
             Known::Outcome(outcome @ (Outcome::StillAlive(_) | Outcome::Failed(_))) => {
                 Some(format!(
@@ -203,7 +208,10 @@ impl Past {
                     });
                 }
             }
-            Event::BookEnd { end } => self.end = Some(end.clone()),
+            Event::BookEnd { end } => {
+                self.end = Some(end.clone());
+                self.steps.iter_mut().for_each(|step| step.told = true);
+            }
             Event::EffectResult { n, outcome, .. } => {
                 self.came(*n, Known::Outcome(outcome.clone()));
             }

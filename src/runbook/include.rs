@@ -10,6 +10,15 @@ const DEEPEST: usize = 4;
 /// Where other books are found, by their ids.
 pub type Shelf<'s> = &'s dyn Fn(&str) -> Option<String>;
 
+/// Whether a text is the book of this id, without reading it as one: it may include others, or have faults.
+pub fn is_named(text: &str, id: &str) -> bool {
+    let named = |line: &str| {
+        line.strip_prefix("id:")
+            .map(|name| name.trim().trim_matches(['"', '\'']).to_owned())
+    };
+    text.lines().find_map(named).is_some_and(|name| name == id)
+}
+
 /// Puts every included book in its place; `within` are the books around it.
 pub fn flatten(book: &mut Book, shelf: Shelf<'_>, within: &[String], faults: &mut Vec<Fault>) {
     let mut steps: Vec<Step> = Vec::new();

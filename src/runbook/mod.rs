@@ -22,7 +22,7 @@ pub use book::{
 };
 pub use cond::{Condition, Scope};
 pub use fault::{Fault, Place};
-pub use include::Shelf;
+pub use include::{Shelf, is_named};
 pub use read::time;
 pub use text::Text;
 

@@ -85,30 +85,7 @@ pub const CASES: [(&str, &str, usize, usize, &str); 46] = [
 
 #[test]
 fn each_fault_at_its_place() {
-    let mut wrong = Vec::new();
-    for (from, to, line, column, want) in CASES {
-        assert!(SOUND.contains(from), "{from}");
-        let found = load(&SOUND.replacen(from, to, 1)).err().unwrap_or_default();
-        let there = found.iter().any(|fault| {
-            (fault.place.line, fault.place.column) == (line, column) && fault.what.contains(want)
-        });
-        if !there {
-            let all: Vec<String> = found
-                .iter()
-                .map(|f| format!("{}:{} {}", f.place.line, f.place.column, f.what))
-                .collect();
-            wrong.push(format!(
-                "{to}\n   want {line}:{column} {want}\n   have {all:?}"
-            ));
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} of {}\n{}",
-        wrong.len(),
-        CASES.len(),
-        wrong.join("\n")
-    );
+    crate::runbook::told_at_their_places(SOUND, &CASES);
 }
 
 /// An included book's steps stand in its place, under its name, with inputs of their own.

@@ -98,13 +98,18 @@ pub const CASES: [(&str, &str, usize, usize, &str); 64] = [
 
 #[test]
 fn each_fault_at_its_place() {
+    told_at_their_places(SOUND, &CASES);
+}
+
+/// Each case put into a sound book: what is put in whose place, and what is said of it, in which line and column.
+#[track_caller]
+pub fn told_at_their_places(sound: &str, cases: &[(&str, &str, usize, usize, &str)]) {
     let mut wrong = Vec::new();
-    for (from, to, line, column, want) in CASES {
-        assert!(SOUND.contains(from), "{from}");
-        let text = SOUND.replacen(from, to, 1);
-        let found = faults(&text);
+    for (from, to, line, column, want) in cases {
+        assert!(sound.contains(from), "{from}");
+        let found = faults(&sound.replacen(from, to, 1));
         let there = found.iter().any(|fault| {
-            (fault.place.line, fault.place.column) == (line, column) && fault.what.contains(want)
+            (fault.place.line, fault.place.column) == (*line, *column) && fault.what.contains(want)
         });
         if !there {
             let all: Vec<String> = found
@@ -120,7 +125,7 @@ fn each_fault_at_its_place() {
         wrong.is_empty(),
         "{} of {}\n{}",
         wrong.len(),
-        CASES.len(),
+        cases.len(),
         wrong.join("\n")
     );
 }

@@ -194,6 +194,7 @@ impl Walker for AtTerminal<'_> {
         if !self.asking.person.is_there() {
             return Ok(Said::Nobody);
         }
+        self.asking.person.forget();
         loop {
             self.say(question, 0);
             for (n, (key, label)) in choices.iter().enumerate() {
@@ -224,6 +225,7 @@ impl Walker for AtTerminal<'_> {
         if !self.asking.person.is_there() {
             return Ok(Said::Nobody);
         }
+        self.asking.person.forget();
         self.say(question, 0);
         loop {
             match self.line()? {
@@ -239,6 +241,7 @@ impl Walker for AtTerminal<'_> {
         if !self.asking.person.is_there() {
             return Ok(Said::Nobody);
         }
+        self.asking.person.forget();
         self.say(what, 0);
         self.say(&format!("Enter goes on {KEYS}:"), 0);
         self.line()

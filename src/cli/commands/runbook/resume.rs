@@ -67,7 +67,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
             })?
         }
     };
-    let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
+    let (settings, acting) = ConnectSettings::to_act(&args.walk.connect, ctx.env)?;
     let (journal, records) =
         Journal::reopen(&path, rounds::local_now).map_err(|error| match error {
             busy @ journal::JournalError::Busy { .. } => {
@@ -98,16 +98,16 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
             past.target
         )));
     }
-    let person = Person::new(ctx, args.yes, &acting);
+    let person = Person::new(ctx, args.walk.yes, &acting);
     let thresholds = crate::cli::settings::thresholds(ctx.env, &[])?;
-    let redis = run::redis(ctx, args.redis.as_deref(), &connected)?;
+    let redis = run::redis(ctx, args.walk.redis.as_deref(), &connected)?;
     let request = BookRequest {
         inputs: past.inputs.clone(),
         dry_run: false,
-        wait: args.wait,
+        wait: args.walk.wait,
         round: settings.round,
         redis,
-        ..run::request(&args.allow, &acting, target_name, thresholds)
+        ..run::request(&args.walk.allow, &acting, target_name, thresholds)
     };
     let begun = Begun {
         book: &book,
@@ -196,10 +196,10 @@ fn began_with(past: &Past) -> Result<Book, Fault> {
         ));
     };
     let shelf = |id: &str| {
-        let wanted = |text: &&String| {
-            runbook::load(text, &|_| None).is_ok_and(|book| book.id.text == id) || starts(text, id)
-        };
-        others.iter().find(wanted).cloned()
+        others
+            .iter()
+            .find(|text| runbook::is_named(text, id))
+            .cloned()
     };
     runbook::load(text, &shelf).map_err(|faults| {
         let first = faults.first().map(|fault| fault.what.clone());
@@ -208,12 +208,6 @@ fn began_with(past: &Past) -> Result<Book, Fault> {
             first.unwrap_or_default()
         ))
     })
-}
-
-/// A book that includes others can't be read alone; its id can.
-fn starts(text: &str, id: &str) -> bool {
-    text.lines()
-        .any(|line| line.trim_end() == format!("id: {id}"))
 }
 
 fn tell(ctx: &mut Context<'_>, path: &Path, past: &Past) {

@@ -39,10 +39,10 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     let inputs = inputs(&book, &args.set)?;
     let thresholds = cli_settings::thresholds(ctx.env, &[])?;
     if let Some(file) = &args.from {
-        return replay(ctx, file, &book, inputs, &args.allow, thresholds).await;
+        return replay(ctx, file, &book, inputs, &args.walk.allow, thresholds).await;
     }
-    let (settings, acting) = ConnectSettings::to_act(&args.connect, ctx.env)?;
-    let mut person = Person::new(ctx, args.yes, &acting);
+    let (settings, acting) = ConnectSettings::to_act(&args.walk.connect, ctx.env)?;
+    let mut person = Person::new(ctx, args.walk.yes, &acting);
     if let Some(ended) = strange(ctx, &found, &book, &mut person, &thresholds)? {
         let walked = Walked {
             ended,
@@ -52,14 +52,14 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     }
     let connected = rounds::connect(ctx, &settings).await?;
     let target_name = acting.name_of(&connected.spec);
-    let redis = redis(ctx, args.redis.as_deref(), &connected)?;
+    let redis = redis(ctx, args.walk.redis.as_deref(), &connected)?;
     let request = BookRequest {
         inputs,
         dry_run: args.dry_run,
-        wait: args.wait,
+        wait: args.walk.wait,
         round: settings.round,
         redis,
-        ..request(&args.allow, &acting, target_name, thresholds)
+        ..request(&args.walk.allow, &acting, target_name, thresholds)
     };
     let begun = Begun {
         book: &book,

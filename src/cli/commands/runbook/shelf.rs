@@ -57,13 +57,10 @@ pub fn included(ctx: &Context<'_>, beside: Option<&Path>, id: &str) -> Option<St
     let beside = beside.and_then(Path::parent).map(Path::to_path_buf);
     let mut folders: Vec<PathBuf> = beside.into_iter().collect();
     folders.extend(self::folders(ctx));
-    let in_folders = folders.iter().find_map(|folder| {
-        let path = folder.join(format!("{id}.yaml"));
-        let is_a_name = !id.contains(['/', '\\']) && !id.starts_with('.');
-        is_a_name
-            .then(|| std::fs::read_to_string(path).ok())
-            .flatten()
-    });
+    let texts = folders.iter().flat_map(|folder| books_in(folder));
+    let in_folders = texts
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .find(|text| runbook::is_named(text, id));
     in_folders.or_else(|| builtin::text(id))
 }
 
