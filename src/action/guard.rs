@@ -284,6 +284,14 @@ impl Guarded {
 }
 
 impl Consent {
+    /// For the journal.
+    pub fn how(&self) -> &'static str {
+        match self {
+            Self::Typed(_) => "the target's name was typed",
+            Self::Yes { .. } => "--yes",
+        }
+    }
+
     /// Whether it is a yes to this target.
     ///
     /// # Errors

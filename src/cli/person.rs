@@ -19,6 +19,8 @@ pub struct Person {
     protects: String,
     stops: Stops,
     typed: Option<Typed>,
+    /// Asked once more where something else than the name was typed.
+    pub twice: bool,
 }
 
 impl Person {
@@ -37,6 +39,7 @@ impl Person {
                 + &list("applications", &acting.protected_applications),
             stops: Stops::default(),
             typed: None,
+            twice: false,
         }
     }
 
@@ -49,6 +52,7 @@ impl Person {
             protects: String::new(),
             stops: Stops::default(),
             typed: None,
+            twice: false,
         }
     }
 
@@ -74,7 +78,17 @@ impl Person {
         console.warn(&format!("{question}{}", self.protects));
         self.forget();
         console.warn(&format!("type {name} to do it, anything else leaves it:"));
-        let typed = self.line()?;
+        let mut typed = self.line()?;
+        let is_other = |typed: &Option<String>| {
+            let typed = typed.as_deref().map(str::trim);
+            typed.is_some_and(|typed| !typed.is_empty() && typed != name)
+        };
+        // A slip of the finger isn't the end of a run.
+        if self.twice && is_other(&typed) {
+            console
+                .warn("that isn't the name, and nothing was done; once more, or Enter leaves it:");
+            typed = self.line()?;
+        }
         Ok(match typed.as_deref().map(str::trim) {
             None | Some("") => Ask::No,
             Some(typed) => Ask::Consent(Consent::Typed(typed.to_owned())),
@@ -99,6 +113,8 @@ impl Person {
         let typed = self.typed.get_or_insert_with(Typed::new);
         loop {
             match typed.lines.recv_timeout(Duration::from_millis(50)) {
+                // A terminal that is gone is nobody who answers.
+                Ok(Err(error)) if error.raw_os_error() == Some(nix::libc::EIO) => return Ok(None),
                 Ok(read) => return read.map(Some),
                 Err(_) if self.stops.count() > before => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}

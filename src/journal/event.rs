@@ -38,6 +38,9 @@ pub enum Event {
         inputs: std::collections::BTreeMap<String, String>,
         #[serde(default)]
         texts: Vec<String>,
+        /// Where it was read; built-in ones have none.
+        #[serde(default)]
+        file: Option<String>,
     },
     /// Somebody goes on with a run that was interrupted; with a changed book, where it was.
     Resumed {
@@ -45,6 +48,9 @@ pub enum Event {
         version: String,
         sha256: String,
         changed: bool,
+        /// Of the changed book.
+        #[serde(default)]
+        texts: Vec<String>,
     },
     StepStart {
         step: String,
@@ -54,6 +60,11 @@ pub enum Event {
         step: String,
         answer: String,
         attended: bool,
+    },
+    /// What the book computes of what a step found: it stands, also when the run is resumed.
+    Computed {
+        step: String,
+        vars: serde_json::Map<String, serde_json::Value>,
     },
     Expectation {
         step: String,
@@ -79,6 +90,9 @@ pub enum Event {
     StepEnd {
         step: String,
         came: String,
+        /// The step that it goes on with; none at an end of the book.
+        #[serde(default)]
+        next: Option<String>,
     },
     BookEnd {
         end: String,
@@ -111,6 +125,8 @@ pub enum Event {
         n: usize,
         exit: Option<i32>,
         why: String,
+        /// It could be started at all.
+        started: bool,
     },
     /// An effect whose outcome wasn't known when the run was resumed: what the server says, and what the person made of it
     /// (`done`, `again`).

@@ -32,6 +32,8 @@ pub struct Journal {
     file: File,
     seq: u64,
     prev: String,
+    /// Bytes that are whole lines.
+    whole: u64,
     clock: fn() -> Timestamp,
 }
 
@@ -69,6 +71,7 @@ impl Journal {
                         file,
                         seq: 0,
                         prev: String::new(),
+                        whole: 0,
                         clock,
                     });
                 }
@@ -132,6 +135,7 @@ impl Journal {
             file,
             seq: records.len() as u64,
             prev,
+            whole,
             clock,
         };
         Ok((journal, records))
@@ -150,13 +154,21 @@ impl Journal {
         };
         let mut line =
             serde_json::to_string(&record).map_err(|error| at(&self.path)(error.into()))?;
-        self.prev = hash(&line);
-        self.seq += 1;
+        let hash = hash(&line);
         line.push('\n');
-        self.file
+        let written = self
+            .file
             .write_all(line.as_bytes())
-            .and_then(|()| self.file.sync_data())
-            .map_err(at(&self.path))
+            .and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // Half a line would be taken for damage by whoever reads it: what isn't whole is taken off again.
+            let _ = self.file.set_len(self.whole);
+            return Err(at(&self.path)(error));
+        }
+        self.prev = hash;
+        self.seq += 1;
+        self.whole += line.len() as u64;
+        Ok(())
     }
 }
 

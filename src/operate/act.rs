@@ -51,6 +51,8 @@ pub struct Acted {
     pub snapshot: Snapshot,
     pub chosen: Vec<Chosen>,
     pub done: Vec<Done>,
+    /// Effects that were begun.
+    pub tried: usize,
     pub dry_run: bool,
     /// Why nothing, or not all, was done.
     pub stopped: Option<Halt>,
@@ -112,6 +114,7 @@ pub async fn act(
             .collect(),
         snapshot,
         chosen,
+        tried: 0,
         dry_run: false,
         stopped: None,
         after: None,
@@ -128,11 +131,16 @@ pub async fn act(
     let answer = operator.confirm(&plan)?;
     if let Some(count) = guarded.too_many() {
         acted.stopped = Some(Halt::TooMany(format!(
-            "{count} sessions, more than --max {}: refused as a whole, nothing was signalled",
-            request.policy.max
+            "{count} sessions, more than {}: refused as a whole, nothing was signalled",
+            match journal {
+                // Of its act, or what is left of its own limit.
+                Some(_) => format!("the {} that the book allows here", request.policy.max),
+                None => format!("--max {}", request.policy.max),
+            }
         )));
         return Ok(acted);
     }
+    let mut journal = journal;
     let consent = match answer {
         Ask::Consent(consent) => consent,
         Ask::DryRun => {
@@ -142,7 +150,10 @@ pub async fn act(
         Ask::No => {
             acted.stopped = Some(match guarded.allowed.is_empty() {
                 true => Halt::Nothing("there is nothing to signal".into()),
-                false => Halt::Declined("not confirmed: nothing was done".into()),
+                false => declined(
+                    journal.as_deref_mut(),
+                    "not confirmed: nothing was done".into(),
+                )?,
             });
             return Ok(acted);
         }
@@ -151,7 +162,7 @@ pub async fn act(
         Ok(approved) => approved,
         Err(why) => {
             acted.stopped = Some(match consent {
-                Consent::Typed(_) => Halt::Declined(why),
+                Consent::Typed(_) => declined(journal.as_deref_mut(), why)?,
                 Consent::Yes { .. } => Halt::Fault(why),
             });
             return Ok(acted);
@@ -184,6 +195,7 @@ pub async fn act(
         next: request.first_effect,
     };
     acted.stopped = run.batches(&approved, &mut acted.done).await;
+    acted.tried = run.next - request.first_effect;
     // Where the connection is lost by now, what was done stands all the same.
     if let Ok(after) = round(connected, Parts::ALL, request.round).await {
         acted.after = Some(After::of(&after));
@@ -195,6 +207,14 @@ pub async fn act(
         }
     }
     Ok(acted)
+}
+
+/// A no, which a book's journal keeps.
+fn declined(journal: Option<&mut Journal>, why: String) -> Result<Halt, JournalError> {
+    if let Some(journal) = journal {
+        journal.write(Event::NotConfirmed { why: why.clone() })?;
+    }
+    Ok(Halt::Declined(why))
 }
 
 /// Who would be signalled, and who wouldn't: nothing is asked, nothing is done.
@@ -262,7 +282,6 @@ fn refusals(guarded: &Guarded, verb: Verb) -> impl Iterator<Item = Done> + '_ {
         })
 }
 
-/// The journal's beginning and the evidence, both on disk before the first signal.
 impl ActRequest {
     fn is_late(&self) -> bool {
         self.give_up.is_some_and(|end| Instant::now() > end)
@@ -287,6 +306,7 @@ fn keep(journal: &mut Journal, request: &ActRequest, snapshot: &Snapshot) -> Res
     Ok(())
 }
 
+/// The journal's beginning and the evidence, both on disk before the first signal.
 fn begin(request: &ActRequest, snapshot: &Snapshot) -> Result<Journal, ActError> {
     let mut journal = Journal::create(&request.runs, &request.run_name, request.clock)?;
     let evidence = journal.evidence();
@@ -322,10 +342,7 @@ fn candidates_written(
             .collect(),
     })?;
     journal.write(Event::Confirmed {
-        how: match consent {
-            Consent::Typed(_) => "the target's name was typed".into(),
-            Consent::Yes { .. } => "--yes".into(),
-        },
+        how: consent.how().into(),
     })
 }
 

@@ -87,9 +87,10 @@ pub enum Said {
 }
 
 /// An answer to a yes-or-no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Yes {
-    Yes,
+    /// How it was said.
+    Yes(String),
     No,
     /// Nobody is there.
     Nobody,
@@ -141,6 +142,7 @@ pub async fn walk(
         walk: Walk::new(book, &request.inputs),
         sent: past.map(Sent::of).unwrap_or_default(),
         before: None,
+        computed: BTreeMap::new(),
         give_up: left.map(|left| Instant::now() + left),
     };
     let ended = match run.from(past).await {
@@ -174,6 +176,8 @@ pub(super) struct Run<'r> {
     pub sent: Sent,
     /// What the step had come to when it was interrupted.
     pub before: Option<PastStep>,
+    /// What is in the journal of what was computed, by step.
+    pub computed: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
     /// The end of the book's time.
     pub give_up: Option<Instant>,
 }
@@ -239,6 +243,9 @@ impl Run<'_> {
         loop {
             let step = &self.book.steps[at];
             let id = step.id.text.clone();
+            if let Some(ended) = self.is_over()? {
+                return Ok(ended);
+            }
             let entered = self.walk.enter(at);
             self.begins(at, step);
             self.write(Event::StepStart { step: id.clone() })?;
@@ -254,31 +261,47 @@ impl Run<'_> {
                 self.walker.note(why);
             }
             // One that leads nowhere hasn't ended: a run that is resumed begins with it.
-            let next = self.walk.next(at, &came);
-            if let (Came::Error { why, .. }, Err(_)) = (&came, &next) {
-                return Ok(Ended::Failed(why.clone()));
-            }
+            let next = match self.walk.next(at, &came) {
+                Ok(next) => next,
+                Err(why) if why.contains(&id) => return Ok(Ended::Failed(why)),
+                Err(why) => return Ok(Ended::Failed(format!("{id}: {why}"))),
+            };
             self.write(Event::StepEnd {
                 step: id,
                 came: came.word().into(),
+                next: match &next {
+                    Next::Step(to) => Some(self.book.steps[*to].id.text.clone()),
+                    Next::End(_) => None,
+                },
             })?;
-            if let Ok(Next::End(end)) = next {
-                return Ok(Ended::At(end));
-            }
-            if self.walker.stops() > 0 {
-                return Ok(Ended::Stopped);
-            }
-            if self.give_up.is_some_and(|end| Instant::now() > end) {
-                return Ok(Ended::Failed(
-                    "the book's time is over (limits: wall)".into(),
-                ));
-            }
             match next {
-                Ok(Next::Step(to)) => at = to,
-                Ok(Next::End(end)) => return Ok(Ended::At(end)),
-                Err(why) => return Ok(Ended::Failed(why)),
+                Next::Step(to) => {
+                    if let Kind::Decide(_) = step.kind {
+                        let step = &self.book.steps[to];
+                        let title = step.title.as_ref().map(|title| self.walk.told(step, title));
+                        let title = title.unwrap_or_else(|| step.id.text.clone());
+                        self.walker.note(&format!("goes on with: {title}"));
+                    }
+                    at = to;
+                }
+                Next::End(end) => return Ok(Ended::At(end)),
             }
         }
+    }
+
+    /// The person has asked to stop, or the book's time is over.
+    pub(super) fn is_over(&mut self) -> Result<Option<Ended>, ActError> {
+        let stops = self.walker.stops();
+        if stops > 0 {
+            let why = format!(
+                "asked to stop by a signal, {}",
+                crate::model::count(stops, "time")
+            );
+            self.write(Event::Stopped { why })?;
+            return Ok(Some(Ended::Stopped));
+        }
+        let late = self.give_up.is_some_and(|end| Instant::now() > end);
+        Ok(late.then(|| Ended::Failed("the book's time is over (limits: wall)".into())))
     }
 
     fn begins(&mut self, at: usize, step: &Step) {
@@ -316,9 +339,13 @@ impl Run<'_> {
                 if self.request.dry_run || self.world.is_saved() {
                     return Ok(Over::WELL);
                 }
-                self.pause(step, *time)
-                    .await
-                    .map(|over| over.unwrap_or(Over::WELL))
+                let over = self.pause(step, *time).await?;
+                // One that was cut short wasn't waited for.
+                Ok(match over {
+                    Some(over) => over,
+                    None if self.walker.stops() > 0 => Over::End(Ended::Stopped),
+                    None => Over::WELL,
+                })
             }
             Kind::Note(note) => self.note(step, note),
         }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::act::{ActError, ActRequest, Acted, act, planned};
 use super::book::{Over, Run, Said, Walker, Yes};
-use super::command::{command, masked};
+use super::command::command;
 use super::found::found;
 use super::halt::Halt;
 use super::operator::{Ask, Operator, Plan};
-use super::select::Selection;
+use super::past::Known;
+use super::select::{Selection, choose};
 use super::steps::of_command;
 use super::world::World;
 use crate::action::Policy;
@@ -16,7 +17,7 @@ use crate::analysis::actions::After;
 use crate::journal::{Effect, Event};
 use crate::model::{Done, Millis};
 use crate::runbook::walk::Ended;
-use crate::runbook::{Act, Command, Select, Step};
+use crate::runbook::{Act, Command, Select, Step, masked};
 
 /// A command that changes something isn't waited for longer, where its step doesn't say.
 const COMMAND: Duration = Duration::from_secs(60);
@@ -29,25 +30,37 @@ impl Run<'_> {
         }
         let reason = step.confirm.is_some_and(|confirm| confirm.reason);
         let before = self.before.as_ref();
-        if reason && before.is_some_and(|before| before.noted.iter().any(|q| q == "reason")) {
+        if reason
+            && before.is_some_and(|before| {
+                before
+                    .noted
+                    .iter()
+                    .any(|(question, _)| question == "reason")
+            })
+        {
             return Ok(None);
         }
         let said = match reason {
-            true => self.walker.write("why? (kept in the journal)")?,
+            true => {
+                self.walker.note(what);
+                self.walker.write("why is it done? (kept in the journal)")?
+            }
             false => self.walker.pause(what)?,
         };
         match said {
             Said::Stop => return Ok(Some(Over::End(Ended::Stopped))),
             Said::Skip(reason) => return self.skipped(step, reason).map(Some),
             Said::Text(text) if reason => self.noted(step, "reason", &text)?,
-            Said::Nobody if reason => self.noted(step, "reason", "(unattended)")?,
             _ => {}
         }
         Ok(None)
     }
 
     pub(super) async fn act(&mut self, step: &Step, what: &Act) -> Result<Over, ActError> {
-        if let Some(over) = self.reason(step, "the sessions are shown next, and asked about")? {
+        if let Some(over) = self.reason(
+            step,
+            "The sessions are shown next, before anything happens.",
+        )? {
             return Ok(over);
         }
         let sent = *self.sent.by(what.verb);
@@ -105,6 +118,7 @@ impl Run<'_> {
                     before: After::of(snapshot),
                     snapshot: snapshot.clone(),
                     done: Vec::new(),
+                    tried: 0,
                     dry_run: true,
                     stopped: None,
                     after: None,
@@ -114,9 +128,13 @@ impl Run<'_> {
                 }
             }
         };
-        let tried = acted.done.len();
-        *self.sent.by(what.verb) += tried;
-        self.sent.next += tried;
+        *self.sent.by(what.verb) += acted.tried;
+        self.sent.next += acted.tried;
+        if acted.chosen.is_empty()
+            && let Some(why) = too_young(&acted, &request)
+        {
+            return Ok(Over::error("too_young", why));
+        }
         Ok(self.acted(&acted, what))
     }
 
@@ -158,11 +176,7 @@ impl Run<'_> {
             }
             _ => {}
         }
-        // What had gone wrong before the run was interrupted has gone wrong.
-        match self.before.as_ref().and_then(|before| before.fault()) {
-            Some(why) => Over::error("failed", why),
-            None => Over::WELL,
-        }
+        Over::WELL
     }
 
     fn selection(&self, step: &Step, select: &Select) -> Result<Selection, String> {
@@ -190,9 +204,23 @@ impl Run<'_> {
 
     pub(super) async fn command(&mut self, step: &Step, what: &Command) -> Result<Over, ActError> {
         // It ran before the run was interrupted; what it wrote is not in the journal.
-        if let Some(exit) = self.before.as_ref().and_then(|before| before.exit()) {
-            self.walker.note("it has run before: it isn't run again");
-            return Ok(self.ran(step, of_command(exit, "", 0)));
+        match self
+            .before
+            .as_ref()
+            .and_then(|before| before.ran().cloned())
+        {
+            Some(Known::Exit(Some(code))) => {
+                self.walker.note("it has run before: it isn't run again");
+                return Ok(self.ran(step, serde_json::json!({ "exit": code })));
+            }
+            Some(_) => {
+                self.walker
+                    .note("it is counted as done: it isn't run again");
+                self.walk
+                    .learn_what_is_left(step, serde_json::json!({ "exit": null }));
+                return Ok(Over::WELL);
+            }
+            None => {}
         }
         let argv: Result<Vec<String>, String> = what
             .argv
@@ -203,7 +231,7 @@ impl Run<'_> {
             Ok(argv) => argv,
             Err(why) => return Ok(Over::error("unknown", why)),
         };
-        let shown: Vec<String> = argv.iter().map(|arg| masked(arg)).collect();
+        let shown = masked(&argv);
         let line = shown.join(" ");
         if self.request.dry_run || self.world.is_saved() {
             self.walker.note(&format!("dry run: it would run: {line}"));
@@ -213,19 +241,27 @@ impl Run<'_> {
             let why = format!("more than limits.effects.run: {}", self.book.effects.run);
             return Ok(Over::error("too_many", why));
         }
-        if let Some(over) = self.reason(step, &format!("to be run: {line}"))? {
+        if let Some(over) = self.reason(step, &format!("To be run: {line}."))? {
             return Ok(over);
         }
         match self
             .walker
             .yes(&format!("run {line}"), &self.request.target_name)?
         {
-            Yes::Yes => {}
-            Yes::No => return Ok(Over::End(Ended::Stopped)),
+            Yes::Yes(how) => self.write(Event::Confirmed { how })?,
+            Yes::No => {
+                let why = "the target's name wasn't typed".to_owned();
+                self.write(Event::NotConfirmed { why })?;
+                return Ok(Over::End(Ended::Stopped));
+            }
             Yes::Nobody => {
                 let question = format!("run {line}? (--yes answers confirmations)");
                 return Ok(Over::End(Ended::NeedsHuman(question)));
             }
+        }
+        // However long the question stood there.
+        if let Some(ended) = self.is_over()? {
+            return Ok(Over::End(ended));
         }
         let n = self.sent.next;
         self.write(Event::EffectIntent {
@@ -235,8 +271,7 @@ impl Run<'_> {
         self.sent.next += 1;
         self.sent.run += 1;
         let walker = &*self.walker;
-        let stops = walker.stops();
-        let stop = || walker.stops() > stops;
+        let stop = || walker.stops() > 0;
         let ran = command(&argv, step.timeout.unwrap_or(COMMAND), &stop).await;
         let (exit, why) = match &ran {
             Ok(ran) => (ran.exit, ran.why.clone()),
@@ -246,6 +281,7 @@ impl Run<'_> {
             n,
             exit,
             why: why.clone(),
+            started: ran.is_ok(),
         })?;
         let Ok(ran) = ran else {
             return Ok(Over::error("start", format!("{}: {why}", argv[0])));
@@ -254,7 +290,7 @@ impl Run<'_> {
         text.push_str(&ran.stderr);
         self.walker.found(&super::book::Seen::Lines(&text))?;
         if ran.exit.is_none() {
-            let stopped = self.walker.stops() > stops;
+            let stopped = self.walker.stops() > 0;
             return Ok(match stopped {
                 true => Over::End(Ended::Stopped),
                 false => Over::error("command", format!("{}: {why}", argv[0])),
@@ -285,6 +321,29 @@ impl Run<'_> {
     }
 }
 
+/// Nobody was old enough: that isn't nobody.
+fn too_young(acted: &Acted, request: &ActRequest) -> Option<String> {
+    let least = request.selection.longer_than?;
+    let anybody = Selection {
+        longer_than: None,
+        ..request.selection.clone()
+    };
+    let again: Vec<_> = request.already.iter().map(|signal| signal.id).collect();
+    let (all, _) = choose(&acted.snapshot, &anybody, request.verb);
+    let all: Vec<_> = all
+        .iter()
+        .filter(|c| !again.contains(&c.candidate.session.id))
+        .collect();
+    let oldest = all
+        .iter()
+        .filter_map(|c| c.xact_age.max(c.state_age))
+        .max()?;
+    Some(format!(
+        "{} would be meant, and none for {least} yet: the oldest for {oldest}",
+        crate::model::count(all.len(), "session")
+    ))
+}
+
 /// In a dry run nobody is asked, whoever is there.
 struct DryOr<'w> {
     walker: &'w mut dyn Walker,
@@ -294,9 +353,12 @@ struct DryOr<'w> {
 impl Operator for DryOr<'_> {
     fn confirm(&mut self, plan: &Plan<'_>) -> std::io::Result<Ask> {
         if self.dry {
+            let allowed = &plan.guarded.allowed;
+            let pids: Vec<String> = allowed.iter().map(|(_, s)| s.id.pid.to_string()).collect();
             self.walker.note(&format!(
-                "dry run: {} would be signalled",
-                crate::model::count(plan.guarded.allowed.len(), "session")
+                "dry run: {} would be signalled: {}",
+                crate::model::count(pids.len(), "session"),
+                pids.join(", ")
             ));
             return Ok(Ask::DryRun);
         }

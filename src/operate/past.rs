@@ -11,8 +11,10 @@ use crate::runbook::End;
 #[derive(Clone, Debug)]
 pub struct Past {
     pub book: String,
-    pub sha256: String,
+    /// Of the book that it was walked by last, with those that it includes.
     pub texts: Vec<String>,
+    /// Where it was read.
+    pub file: Option<String>,
     pub inputs: BTreeMap<String, String>,
     pub target: String,
     pub login: String,
@@ -34,12 +36,14 @@ pub struct PastStep {
     pub id: String,
     /// How it came out; `None`: it was interrupted.
     pub came: Option<String>,
+    /// The step that it went on with.
+    pub next: Option<String>,
     pub answer: Option<String>,
     /// Questions that have their answer.
-    pub noted: Vec<String>,
+    pub noted: Vec<(String, String)>,
     pub effects: Vec<PastEffect>,
-    /// The run had ended there, and whoever goes on has read how.
-    pub told: bool,
+    /// What was computed of what it found.
+    pub vars: serde_json::Map<String, serde_json::Value>,
 }
 
 /// One effect of it.
@@ -54,8 +58,10 @@ pub struct PastEffect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known {
     Outcome(Outcome),
-    /// A command's code.
+    /// A command's code; none where it didn't end by itself.
     Exit(Option<i32>),
+    /// A command that couldn't be started.
+    NotStarted,
     /// It was begun; whether it was done the journal doesn't say.
     Unknown,
     /// That was so, and a person has said since that it is done.
@@ -73,7 +79,35 @@ impl PastEffect {
                 Outcome::Gone | Outcome::StillAlive(_) | Outcome::Failed(_)
             ),
             Known::Exit(_) | Known::Unknown | Known::CountedAsDone => true,
-            Known::MayBeDoneAgain => false,
+            Known::MayBeDoneAgain | Known::NotStarted => false,
+        }
+    }
+
+    /// It isn't known to be done, or it is known not to have come about.
+    fn is_open(&self) -> bool {
+        match &self.came {
+            Known::Unknown => true,
+            Known::Outcome(outcome) => {
+                matches!(outcome, Outcome::StillAlive(_) | Outcome::Failed(_))
+            }
+            Known::Exit(exit) => *exit != Some(0),
+            Known::NotStarted | Known::CountedAsDone | Known::MayBeDoneAgain => false,
+        }
+    }
+
+    /// How it came out, as far as that was written.
+    pub fn came_out(&self) -> String {
+        match &self.came {
+            Known::Outcome(outcome) => {
+                format!(
+                    "{}: {}",
+                    outcome.word(),
+                    outcome.reason().unwrap_or_default()
+                )
+            }
+            Known::Exit(Some(code)) => format!("it ended with {code}"),
+            Known::Exit(None) => "it was cut off".into(),
+            _ => "the run ended before its outcome was written".into(),
         }
     }
 
@@ -97,34 +131,10 @@ impl PastStep {
         .collect()
     }
 
-    /// The first that didn't come about, in words, where nobody has been told yet.
-    pub fn fault(&self) -> Option<String> {
-        if self.told {
-            return None;
-        }
-        self.effects.iter().find_map(|effect| match &effect.came {
-            Known::Outcome(outcome @ (Outcome::StillAlive(_) | Outcome::Failed(_))) => {
-                Some(format!(
-                    "{}: {}: {}",
-                    effect.told(),
-                    outcome.word(),
-                    outcome.reason().unwrap_or_default()
-                ))
-            }
-            _ => None,
-        })
-    }
-
-    /// A command that has run: its code, where it is known.
-    pub fn exit(&self) -> Option<Option<i32>> {
-        self.effects
-            .iter()
-            .rev()
-            .find_map(|effect| match effect.came {
-                Known::Exit(exit) => Some(exit),
-                Known::CountedAsDone => Some(None),
-                _ => None,
-            })
+    /// A command that isn't run again: how it came out.
+    pub fn ran(&self) -> Option<&Known> {
+        let last = self.effects.last().filter(|effect| effect.went_out());
+        last.map(|effect| &effect.came)
     }
 }
 
@@ -150,16 +160,17 @@ impl Past {
             }
             if let Event::Book {
                 id,
-                sha256,
                 inputs,
                 texts,
+                file,
+                ..
             } = &record.event
             {
                 let (what, target, login, operator) = start.ok_or("it doesn't begin with a run")?;
                 past = Some(Self {
                     book: id.clone(),
-                    sha256: sha256.clone(),
                     texts: texts.clone(),
+                    file: file.clone(),
                     inputs: inputs.clone(),
                     target: target.to_owned(),
                     login: login.to_owned(),
@@ -175,12 +186,14 @@ impl Past {
             }
             let past = past.as_mut().ok_or("it is no runbook's")?;
             if let Event::Resumed {
-                operator, sha256, ..
+                operator, texts, ..
             } = &record.event
             {
                 part_began = Some(record.at);
                 operator.clone_into(&mut past.operator);
-                sha256.clone_into(&mut past.sha256);
+                if !texts.is_empty() {
+                    texts.clone_into(&mut past.texts);
+                }
                 past.end = None;
             } else if past.end.is_none() {
                 let so_far = |since: Timestamp| Duration::from_millis(since.age_at(record.at).0);
@@ -208,14 +221,20 @@ impl Past {
                     });
                 }
             }
-            Event::BookEnd { end } => {
-                self.end = Some(end.clone());
-                self.steps.iter_mut().for_each(|step| step.told = true);
-            }
+            Event::BookEnd { end } => self.end = Some(end.clone()),
             Event::EffectResult { n, outcome, .. } => {
                 self.came(*n, Known::Outcome(outcome.clone()));
             }
-            Event::CommandResult { n, exit, .. } => self.came(*n, Known::Exit(*exit)),
+            Event::CommandResult {
+                n, exit, started, ..
+            } => {
+                let came = if *started {
+                    Known::Exit(*exit)
+                } else {
+                    Known::NotStarted
+                };
+                self.came(*n, came);
+            }
             Event::EffectSeen { n, answer, .. } => {
                 let again = answer == "again";
                 self.came(
@@ -227,14 +246,26 @@ impl Past {
                     },
                 );
             }
+            // By its step: a poll computes anew what an earlier one found.
+            Event::Computed { step, vars } => {
+                let of = |known: &&mut PastStep| known.id == *step;
+                if let Some(step) = self.steps.iter_mut().rev().find(of) {
+                    step.vars.clone_from(vars);
+                }
+            }
             other => {
                 let Some(step) = self.steps.last_mut() else {
                     return;
                 };
                 match other {
                     Event::Answer { answer, .. } => step.answer = Some(answer.clone()),
-                    Event::Note { question, .. } => step.noted.push(question.clone()),
-                    Event::StepEnd { came, .. } => step.came = Some(came.clone()),
+                    Event::Note { question, text, .. } => {
+                        step.noted.push((question.clone(), text.clone()));
+                    }
+                    Event::StepEnd { came, next, .. } => {
+                        step.came = Some(came.clone());
+                        step.next.clone_from(next);
+                    }
                     Event::EffectIntent { n, effect } => step.effects.push(PastEffect {
                         n: *n,
                         effect: effect.clone(),
@@ -259,6 +290,21 @@ impl Past {
         all.filter(|effect| effect.came == Known::Unknown)
             .cloned()
             .collect()
+    }
+
+    /// What has to be settled before the run goes on: the unknown, and what didn't come about in the step that was
+    /// interrupted.
+    pub fn open(&self) -> Vec<PastEffect> {
+        let last = self.steps.last().filter(|step| step.came.is_none());
+        let interrupted = |effect: &PastEffect| {
+            last.is_some_and(|step| step.effects.iter().any(|one| one.n == effect.n))
+        };
+        let all = self.steps.iter().flat_map(|step| &step.effects);
+        all.filter(|effect| {
+            effect.came == Known::Unknown || interrupted(effect) && effect.is_open()
+        })
+        .cloned()
+        .collect()
     }
 
     /// So many signals of a kind, and commands, have gone out.

@@ -1,10 +1,11 @@
 //! On from where a run was interrupted: what was done isn't done again, what isn't known is asked about, and what was read
 //! is read anew.
 
+use serde_json::json;
+
 use super::act::ActError;
 use super::book::{Run, Said};
-use super::past::{Past, PastEffect, PastStep};
-use super::steps::of_command;
+use super::past::{Known, Past, PastEffect, PastStep};
 use crate::journal::{Effect, Event};
 use crate::model::{Signal, Snapshot};
 use crate::runbook::Kind;
@@ -14,7 +15,7 @@ impl Run<'_> {
     /// The step that it goes on with; or how it has ended by now.
     pub(super) async fn resume(&mut self, past: &Past) -> Result<Result<usize, Ended>, ActError> {
         let mut steps = past.steps.clone();
-        for effect in past.unknown() {
+        for effect in past.open() {
             match self.settle(&effect).await? {
                 Ok(known) => {
                     let all = steps.iter_mut().flat_map(|step| &mut step.effects);
@@ -28,15 +29,16 @@ impl Run<'_> {
         let mut next = None;
         for step in steps {
             let Some(at) = self.book.step(&step.id) else {
-                return Ok(Err(Ended::Failed(format!(
-                    "the book has no step {:?} any more",
-                    step.id
-                ))));
+                let why = format!("the book has no step {:?} any more", step.id);
+                return Ok(Err(Ended::Failed(why)));
             };
             let Some(came) = step.came.clone() else {
                 self.before = Some(step);
                 return Ok(Ok(at));
             };
+            if self.walker.stops() > 0 {
+                return Ok(Err(Ended::Stopped));
+            }
             next = match self.again(at, &step, &came).await? {
                 Ok(next) => Some(next),
                 Err(why) => return Ok(Err(Ended::Failed(why))),
@@ -44,19 +46,19 @@ impl Run<'_> {
         }
         Ok(match next {
             None => Ok(0),
-            Some(Ok(Next::Step(at))) => Ok(at),
-            Some(Ok(Next::End(end))) => Err(Ended::At(end)),
-            Some(Err(why)) => Err(Ended::Failed(why)),
+            Some(Next::Step(at)) => Ok(at),
+            Some(Next::End(end)) => Err(Ended::At(end)),
         })
     }
 
-    /// A step that had ended: what it found is read anew, what was answered stands, and nothing of it is done.
+    /// A step that had ended: what it found is read anew, what was answered stands, nothing of it is done, and it goes on as
+    /// it went on.
     async fn again(
         &mut self,
         at: usize,
         past: &PastStep,
         came: &str,
-    ) -> Result<Result<Result<Next, String>, String>, ActError> {
+    ) -> Result<Result<Next, String>, ActError> {
         let step = &self.book.steps[at];
         if let Err(why) = self.walk.enter(at) {
             return Ok(Err(why));
@@ -78,38 +80,72 @@ impl Run<'_> {
                     }
                 }
                 Kind::Command(command) if command.writes => {
-                    let exit = past.exit().unwrap_or(None);
-                    if let Err(why) = self.walk.learn(step, of_command(exit, "", 0)) {
-                        return Ok(Err(why));
-                    }
+                    // What it wrote isn't in the journal: conditions on it can't be told.
+                    let exit = match past.ran() {
+                        Some(Known::Exit(exit)) => *exit,
+                        _ => None,
+                    };
+                    self.walk.learn_what_is_left(step, json!({ "exit": exit }));
                 }
                 _ if step.is_read() => {
                     self.walker.note(&format!("read again: {}", step.id.text));
+                    // What can't be read now can't be told later: nothing is guessed.
                     if let Err(unread) = self.find(step, false).await? {
-                        return Ok(Err(unread.why));
+                        self.walker
+                            .note(&format!("not known any more: {}", unread.why));
                     }
                 }
                 _ => {}
             }
+            self.walk.recall(step, &past.vars);
+            self.computed
+                .insert(step.id.text.clone(), past.vars.clone());
         }
-        Ok(Ok(self.walk.next(at, &came)))
+        let decided = self.walk.next(at, &came);
+        let written = past.next.as_ref().and_then(|next| self.book.step(next));
+        Ok(match written {
+            Some(next) => Ok(Next::Step(next)),
+            None => decided,
+        })
     }
 
-    /// An effect that was begun: what the server says of it, and what the person makes of that.
-    async fn settle(
-        &mut self,
-        effect: &PastEffect,
-    ) -> Result<Result<super::past::Known, Ended>, ActError> {
+    /// An effect that is open: what the server says of it, and what the person makes of that.
+    async fn settle(&mut self, effect: &PastEffect) -> Result<Result<Known, Ended>, ActError> {
         let seen = match &effect.effect {
             Effect::Signal(signal) => {
                 let snapshot = self.world.snapshot(self.request.round).await?;
                 now(&snapshot, signal)
             }
-            _ => "whether it was done can't be told from here".to_owned(),
+            _ => Now::Unseen("whether it was done can't be told from here".to_owned()),
         };
+        // Known to have been sent, and seen to be gone by now: there is nothing to ask.
+        let answer = match (&effect.came, &seen) {
+            (Known::Outcome(_), Now::Gone(_)) => "done".to_owned(),
+            _ => match self.asked(effect, seen.text())? {
+                Ok(answer) => answer,
+                Err(ended) => return Ok(Err(ended)),
+            },
+        };
+        self.write(Event::EffectSeen {
+            n: effect.n,
+            seen: seen.text().to_owned(),
+            answer: answer.clone(),
+        })?;
+        Ok(Ok(match answer.as_str() {
+            "again" => Known::MayBeDoneAgain,
+            _ => Known::CountedAsDone,
+        }))
+    }
+
+    fn asked(
+        &mut self,
+        effect: &PastEffect,
+        seen: &str,
+    ) -> Result<Result<String, Ended>, ActError> {
         let question = format!(
-            "{} was begun, and the run ended before its outcome was written. Now: {seen}",
-            effect.told()
+            "{} was begun, and {}. Now: {seen}",
+            effect.told(),
+            effect.came_out()
         );
         let choices = [
             (
@@ -122,43 +158,49 @@ impl Run<'_> {
                     .to_owned(),
             ),
         ];
-        let answer = match self.walker.choose(&question, &choices)? {
-            Said::Text(answer) => answer,
-            Said::Nobody => return Ok(Err(Ended::NeedsHuman(question))),
-            Said::Skip(_) | Said::Stop => return Ok(Err(Ended::Stopped)),
-        };
-        self.write(Event::EffectSeen {
-            n: effect.n,
-            seen,
-            answer: answer.clone(),
-        })?;
-        Ok(Ok(match answer.as_str() {
-            "again" => super::past::Known::MayBeDoneAgain,
-            _ => super::past::Known::CountedAsDone,
-        }))
+        Ok(match self.walker.choose(&question, &choices)? {
+            Said::Text(answer) => Ok(answer),
+            Said::Nobody => Err(Ended::NeedsHuman(question)),
+            Said::Skip(_) | Said::Stop => Err(Ended::Stopped),
+        })
+    }
+}
+
+/// What is to be seen of a session that was signalled.
+enum Now {
+    Gone(String),
+    Unseen(String),
+}
+
+impl Now {
+    fn text(&self) -> &str {
+        match self {
+            Self::Gone(text) | Self::Unseen(text) => text,
+        }
     }
 }
 
 /// The session as the server shows it now.
-fn now(snapshot: &Snapshot, signal: &Signal) -> String {
+fn now(snapshot: &Snapshot, signal: &Signal) -> Now {
     let Some(all) = snapshot.activity.get() else {
-        return "the server doesn't show its sessions".into();
+        return Now::Unseen("the server doesn't show its sessions".into());
     };
     let Some(session) = all.iter().find(|s| s.pid() == signal.id.pid) else {
-        return "the server has no such session any more".into();
+        return Now::Gone("the server has no such session any more".into());
     };
     if session.hidden || session.id.backend_start.is_none() {
-        return "a session of this pid is there, and who it is is hidden from this login".into();
+        let text = "a session of this pid is there, and who it is is hidden from this login";
+        return Now::Unseen(text.into());
     }
     if session.id != signal.id {
-        return "the pid is another session's by now".into();
+        return Now::Gone("the pid is another session's by now".into());
     }
     if signal.xact_start.is_some() && session.xact_start != signal.xact_start {
-        return "the session is there, and its transaction has ended".into();
+        return Now::Gone("the session is there, and its transaction has ended".into());
     }
     let state = session
         .state
         .as_ref()
         .map_or("in a state that isn't shown", |s| s.as_str());
-    format!("the session is still there, {state}")
+    Now::Unseen(format!("the session is still there, {state}"))
 }

@@ -1,5 +1,7 @@
 //! The steps of a book that change nothing: reads, questions, evidence, polls, notes.
 
+use std::time::Duration;
+
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
@@ -8,12 +10,16 @@ use super::book::{Over, Run, Said, Seen};
 use super::world::{Found, Unread};
 use crate::bundle;
 use crate::journal::Event;
+use crate::model::Millis;
 use crate::runbook::walk::{Came, Ended};
 use crate::runbook::{Ask, Note, Poll, Step};
 
+/// Between two words on something that is awaited.
+const TELL_EVERY: Duration = Duration::from_secs(15);
+
 impl Run<'_> {
     pub(super) async fn read(&mut self, step: &Step) -> Result<Over, ActError> {
-        match self.find(step, true).await? {
+        match self.find_and_keep(step, true).await? {
             Ok(()) => self.expectations(step),
             Err(Unread { code, why }) => Ok(Over::error(code, why)),
         }
@@ -28,9 +34,8 @@ impl Run<'_> {
         step: &Step,
         shown: bool,
     ) -> Result<Result<(), Unread>, ActError> {
-        let stops = self.walker.stops();
         let walker = &*self.walker;
-        let stop = || walker.stops() > stops;
+        let stop = || walker.stops() > 0;
         let found = self
             .world
             .find(step, &self.walk, self.request, &stop)
@@ -61,10 +66,28 @@ impl Run<'_> {
             let why = format!("{}: the command ended with {exit}", step.id.text);
             return Ok(Err(Unread::new("exit", why)));
         }
-        Ok(self
-            .walk
-            .learn(step, value)
-            .map_err(|why| Unread::new("unknown", why)))
+        if let Err(why) = self.walk.learn(step, value) {
+            return Ok(Err(Unread::new("unknown", why)));
+        }
+        Ok(Ok(()))
+    }
+
+    /// The same, with what was computed in the journal.
+    async fn find_and_keep(
+        &mut self,
+        step: &Step,
+        shown: bool,
+    ) -> Result<Result<(), Unread>, ActError> {
+        let found = self.find(step, shown).await?;
+        let vars = self.walk.vars(step);
+        if found.is_ok() && !vars.is_empty() && self.computed.get(&step.id.text) != Some(&vars) {
+            self.write(Event::Computed {
+                step: step.id.text.clone(),
+                vars: vars.clone(),
+            })?;
+            self.computed.insert(step.id.text.clone(), vars);
+        }
+        Ok(found)
     }
 
     /// Each is told; one that stops the run ends it, one that can't be told too.
@@ -117,7 +140,11 @@ impl Run<'_> {
             (Said::Text(answer), _) => (answer, true),
             (Said::Skip(reason), _) => return self.skipped(step, reason),
             (Said::Stop, _) => return Ok(Over::End(Ended::Stopped)),
-            (Said::Nobody, Some(answer)) => (answer.text.clone(), false),
+            (Said::Nobody, Some(answer)) => {
+                let text = format!("{question} (nobody is there: {})", answer.text);
+                self.walker.note(&text);
+                (answer.text.clone(), false)
+            }
             (Said::Nobody, None) => return Ok(Over::End(Ended::NeedsHuman(question))),
         };
         self.write(Event::Answer {
@@ -158,22 +185,35 @@ impl Run<'_> {
         let repeated = &self.book.steps[at];
         let end = Instant::now() + poll.timeout;
         let give_up = self.give_up.map_or(end, |wall| wall.min(end));
-        let mut told = None;
+        let began = Instant::now();
+        let mut told: Option<Instant> = None;
+        self.walker.note(&format!(
+            "for {} at most, until {} (skip leaves it out, stop ends the run)",
+            Millis::from(poll.timeout),
+            poll.until.text
+        ));
         loop {
-            // What can't be read or told yet may be later.
-            let holds = match self.find(repeated, false).await? {
+            // What can't be read or told yet may be later; a field that isn't there won't be.
+            let holds = match self.find_and_keep(repeated, false).await? {
                 Ok(()) => poll.until.holds(self.walk.scope(step)),
                 Err(unread) => Err(unread.why),
             };
-            let text = match &holds {
-                Ok(true) => format!("it holds: {}", poll.until.text),
-                Ok(false) => format!("not yet: {}", poll.until.text),
-                Err(why) => why.clone(),
-            };
-            // The same once is enough.
-            if told.as_ref() != Some(&text) {
-                self.walker.note(&text);
-                told = Some(text);
+            match &holds {
+                Ok(true) => self.walker.note("it holds"),
+                Err(why) if why.contains("No such key") => {
+                    return Ok(Over::End(Ended::Failed(why.clone())));
+                }
+                // That it goes on is said now and then, not each time.
+                _ if told.is_some_and(|at| at.elapsed() < TELL_EVERY) => {}
+                Ok(false) => {
+                    let so_far = Millis::from(began.elapsed());
+                    self.walker.note(&format!("not yet, after {so_far}"));
+                    told = Some(Instant::now());
+                }
+                Err(why) => {
+                    self.walker.note(why);
+                    told = Some(Instant::now());
+                }
             }
             if holds == Ok(true) {
                 return Ok(Over::WELL);
@@ -201,14 +241,28 @@ impl Run<'_> {
             .take()
             .map(|before| before.noted)
             .unwrap_or_default();
+        let done: Vec<String> = before
+            .iter()
+            .filter(|(question, _)| question == "to do")
+            .map(|(_, text)| text.clone())
+            .collect();
+        let mut skipped = None;
         for question in &note.ask {
             let question = self.walk.told(step, question);
-            if before.contains(&question) {
+            if before.iter().any(|(asked, _)| *asked == question) {
                 continue;
             }
-            match self.walker.write(&question)? {
+            // Where nothing was done there is nothing to write down.
+            let said = match self.request.dry_run {
+                true => Said::Nobody,
+                false => self.walker.write(&question)?,
+            };
+            match said {
                 Said::Stop => return Ok(Over::End(Ended::Stopped)),
-                Said::Skip(reason) => return self.skipped(step, reason),
+                Said::Skip(reason) => {
+                    skipped = Some(reason);
+                    break;
+                }
                 // What nobody wrote is for the postmortem to ask again.
                 Said::Nobody => self.noted(step, &question, "(not answered)")?,
                 Said::Text(text) => self.noted(step, &question, &text)?,
@@ -220,9 +274,15 @@ impl Run<'_> {
                 action.title, action.owner, action.due
             );
             self.walker.note(&format!("to do: {text}"));
-            self.noted(step, "to do", &text)?;
+            if !done.contains(&text) {
+                self.noted(step, "to do", &text)?;
+            }
         }
-        Ok(Over::WELL)
+        // What has to be done is told all the same.
+        match skipped {
+            Some(reason) => self.skipped(step, reason),
+            None => Ok(Over::WELL),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::cond::{Condition, Expression};
 use super::fault::Place;
+use super::mask::masked;
 use super::text::Text;
 use crate::model::{FindingId, Verb};
 
@@ -331,8 +332,8 @@ impl Book {
 impl Command {
     /// For a person: values that are looked up later by their names.
     pub fn shown(&self) -> String {
-        let all: Vec<&str> = self.argv.iter().map(Operand::shown).collect();
-        all.join(" ")
+        let all: Vec<String> = self.argv.iter().map(|arg| arg.shown().to_owned()).collect();
+        masked(&all).join(" ")
     }
 }
 

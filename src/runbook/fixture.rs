@@ -79,14 +79,11 @@ fn unreached(book: &Book, taken: &BTreeSet<(usize, usize)>, seen: &BTreeSet<usiz
     let mut all = Vec::new();
     for (n, step) in book.steps.iter().enumerate() {
         // The steps of an included book have the cases of their own.
-        if !step.book.is_empty() {
+        if !step.book.is_empty() || matches!(step.kind, Kind::Back) {
             continue;
         }
         if !seen.contains(&n) {
             all.push(format!("{}: no case comes here", step.id.text));
-            continue;
-        }
-        if matches!(step.kind, Kind::Include(_)) {
             continue;
         }
         for (w, way) in ways(book, n).iter().enumerate() {
@@ -186,12 +183,31 @@ impl Play<'_> {
                     break;
                 }
             }
+            if let Ok(Next::Step(to)) = next {
+                self.left(at, to);
+            }
             match next {
                 Ok(Next::Step(to)) => at = to,
                 Ok(Next::End(end)) => return Ok(Ended::At(end)),
                 Err(why) => return Ok(Ended::Failed(why)),
             }
         }
+    }
+
+    /// An included book has come to nothing: the one around it goes its own way for that.
+    fn left(&mut self, from: usize, to: usize) {
+        let book = self.walk.book;
+        let (from, to) = (&book.steps[from], &book.steps[to]);
+        let including = from.book.trim_end_matches('.');
+        let out = from.book != to.book && !to.id.text.starts_with(&from.book);
+        let Some(n) = book
+            .step(including)
+            .filter(|_| out && !matches!(to.kind, Kind::Back))
+        else {
+            return;
+        };
+        let way = ways(book, n).iter().position(|way| way.is_after_error());
+        self.taken.extend(way.map(|way| (n, way)));
     }
 
     /// The next that the case says of a step.
@@ -261,7 +277,11 @@ impl Play<'_> {
                     let Some(given) = self.given(repeated) else {
                         break Ok(Came::TimedOut);
                     };
-                    if given.value.get("error").is_some() {
+                    let exit = given
+                        .value
+                        .get("exit")
+                        .filter(|_| repeated.expect.is_empty());
+                    if given.value.get("error").is_some() || exit.is_some_and(|exit| *exit != 0) {
                         continue;
                     }
                     if self.walk.learn(repeated, given.value).is_ok()
@@ -320,7 +340,8 @@ impl Play<'_> {
             found.insert("row_count".into(), count.into());
         }
         if let Err(why) = self.walk.learn(step, Json::Object(found)) {
-            return Ok(Err(Ended::Failed(why)));
+            let code = "unknown".to_owned();
+            return Ok(Ok(Came::Error { code, why }));
         }
         for held in self.walk.expectations(step) {
             match held.held {

@@ -1,6 +1,6 @@
 //! A book within a book: its steps are put in the place of the including one, under its name. From then on there is one book.
 
-use super::book::{Book, End, Include, Kind, Named, Step};
+use super::book::{Book, Effects, End, Include, Kind, Named, Step};
 use super::fault::Fault;
 use super::load_within;
 
@@ -40,7 +40,6 @@ pub fn flatten(book: &mut Book, shelf: Shelf<'_>, within: &[String], faults: &mu
                 text: format!("{}.end", including.id.text),
                 place: including.id.place,
             },
-            book: format!("{}.", including.id.text),
             kind: Kind::Back,
             title: None,
             why: None,
@@ -48,20 +47,21 @@ pub fn flatten(book: &mut Book, shelf: Shelf<'_>, within: &[String], faults: &mu
             goto: including.goto.take(),
             end: including.end.take(),
             on_error: Vec::new(),
+            confirm: None,
             ..including.clone()
         };
         let failed = including.on_error.first().map(|error| error.to.clone());
-        including.on_error.clear();
         if let Kind::Include(include) = &mut including.kind {
             include.inputs = inner.inputs;
         }
         let name = including.id.text.clone();
         steps.push(including);
+        let limits = inner.effects;
         steps.extend(
             inner
                 .steps
                 .into_iter()
-                .map(|step| placed(step, &name, failed.as_ref())),
+                .map(|step| placed(kept_within(step, limits), &name, failed.as_ref())),
         );
         steps.push(back);
     }
@@ -122,6 +122,14 @@ fn check(include: &Include, inner: &Book, faults: &mut Vec<Fault>) {
             faults.push(Fault::new(include.book.place, what));
         }
     }
+}
+
+/// An act of the inner book keeps to what that book allows.
+fn kept_within(mut step: Step, limits: Effects) -> Step {
+    if let Kind::Act(act) = &mut step.kind {
+        act.max = act.max.min(limits.of(act.verb));
+    }
+    step
 }
 
 /// A step of the inner book under the including one's name. Its ends lead back, a failed one out.

@@ -56,6 +56,10 @@ fn alone(step: &Step, faults: &mut Vec<Fault>) {
             "a run that writes, without confirm",
             "confirm: {} asks; writes: false where it only looks",
         ),
+        Kind::Include(_) if step.on_error.iter().any(|error| error.code.is_some()) => (
+            "an include's error has no code",
+            "on_error: the step to go on with",
+        ),
         Kind::Poll(_) if step.on_timeout.is_none() => (
             "a poll without on_timeout",
             "on_timeout: the step for when it doesn't come about",
@@ -74,7 +78,7 @@ fn through(book: &Book, faults: &mut Vec<Fault>) {
         before: &before,
     };
     for (n, step) in book.steps.iter().enumerate() {
-        if !step.book.is_empty() {
+        if !step.book.is_empty() || matches!(step.kind, Kind::Back) {
             continue;
         }
         lint.jumps(n);
@@ -138,7 +142,7 @@ impl Lint<'_> {
 
     /// The number of a step by its name; where there is none it is told.
     fn step_of(&mut self, name: &Named) -> Option<usize> {
-        let own = |step: &&Step| step.book.is_empty();
+        let own = |step: &&Step| step.book.is_empty() && !matches!(step.kind, Kind::Back);
         let found = self.book.step(&name.text);
         if found.is_none() {
             let known: Vec<&str> = self

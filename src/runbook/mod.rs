@@ -9,6 +9,7 @@ pub mod fixture;
 pub mod graph;
 mod include;
 mod lint;
+mod mask;
 mod node;
 mod read;
 pub mod render;
@@ -23,6 +24,7 @@ pub use book::{
 pub use cond::{Condition, Scope};
 pub use fault::{Fault, Place};
 pub use include::{Shelf, is_named};
+pub use mask::masked;
 pub use read::time;
 pub use text::Text;
 

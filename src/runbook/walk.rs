@@ -26,6 +26,14 @@ pub enum Came {
 }
 
 impl Came {
+    /// The server's SQLSTATE, or our own word.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Error { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
     /// As the journal has it.
     pub fn word(&self) -> &'static str {
         match self {
@@ -231,6 +239,24 @@ impl<'b> Walk<'b> {
         Ok(())
     }
 
+    /// What the book has computed of what a step found: plain values only.
+    pub fn vars(&self, step: &Step) -> serde_json::Map<String, Json> {
+        let known = &self.scope(step).vars;
+        let of = step
+            .set
+            .iter()
+            .filter_map(|(name, _)| known.get_key_value(&name.text));
+        of.filter(|(_, value)| !value.is_array() && !value.is_object())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// What it had computed before the run was interrupted stands.
+    pub fn recall(&mut self, step: &Step, vars: &serde_json::Map<String, Json>) {
+        let known = &mut self.scope_mut(&step.book).vars;
+        known.extend(vars.clone());
+    }
+
     pub fn answered(&mut self, step: &Step, answer: &str) {
         let name = step.own_name().to_owned();
         self.scope_mut(&step.book)
@@ -262,6 +288,12 @@ impl<'b> Walk<'b> {
         all.collect()
     }
 
+    /// What was learned before the run was interrupted stays unknown, where it can't be read anew: conditions on it can't be
+    /// told.
+    pub fn learn_what_is_left(&mut self, step: &Step, found: Json) {
+        let _ = self.learn(step, found);
+    }
+
     /// Where the book goes on.
     ///
     /// # Errors
@@ -277,8 +309,16 @@ impl<'b> Walk<'b> {
         match came {
             Came::Error { code, why } => {
                 let fits = |wanted: &Option<String>| wanted.as_ref().is_none_or(|w| w == code);
-                let on_error = step.on_error.iter().find(|error| fits(&error.code));
-                return on_error.map_or_else(|| Err(why.clone()), |error| to(&error.to.text));
+                // What an included book doesn't answer itself, the one around it may.
+                let mut around = Some(step);
+                while let Some(step) = around {
+                    if let Some(error) = step.on_error.iter().find(|error| fits(&error.code)) {
+                        return to(&error.to.text);
+                    }
+                    let including = step.book.trim_end_matches('.');
+                    around = self.book.step(including).map(|n| &self.book.steps[n]);
+                }
+                return Err(why.clone());
             }
             Came::TimedOut => {
                 if let Some(name) = &step.on_timeout {
@@ -288,7 +328,12 @@ impl<'b> Walk<'b> {
             Came::Well => {
                 self.done.insert(at);
             }
-            Came::Skipped => {}
+            // That it has come about nobody has seen.
+            Came::Skipped => {
+                if let Some(name) = &step.on_timeout {
+                    return to(&name.text);
+                }
+            }
         }
         if let Kind::Decide(branches) = &step.kind {
             let taken = self.branch(at)?.and_then(|n| branches.get(n));

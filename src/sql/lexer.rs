@@ -65,9 +65,9 @@ impl<'a> Lexer<'a> {
 
     fn skip_blanks_and_comments(&mut self) {
         loop {
-            self.take_while(char::is_whitespace);
+            self.take_while(is_blank);
             if self.rest().starts_with("--") {
-                let comment = self.take_while(|c| c != '\n');
+                let comment = self.take_while(|c| !matches!(c, '\n' | '\r'));
                 self.comments.push(&comment[2..]);
             } else if self.rest().starts_with("/*") {
                 self.skip_block_comment();
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
             '.' if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => {
                 Token::Number(self.number())
             }
-            c if c == '_' || c.is_alphabetic() => self.word_or_prefixed_text(),
+            c if is_in_name(c) => self.word_or_prefixed_text(),
             c => {
                 self.at += c.len_utf8();
                 Token::Symbol(c)
@@ -132,6 +132,15 @@ impl<'a> Lexer<'a> {
                 }
                 '\'' => {
                     self.at = start + i + 1;
+                    // Over the end of a line a literal goes on in the next quotes, escapes and all.
+                    let rest = self.rest();
+                    let next = rest.trim_start_matches(is_blank);
+                    let between = &rest[..rest.len() - next.len()];
+                    if next.starts_with('\'') && between.contains(['\n', '\r']) {
+                        self.at = self.sql.len() - next.len();
+                        self.text(escapes);
+                        return Token::Text(self.sql[start..self.at].trim_end_matches('\''));
+                    }
                     return Token::Text(&self.sql[start..start + i]);
                 }
                 _ => {}
@@ -162,7 +171,7 @@ impl<'a> Lexer<'a> {
     fn dollar(&mut self) -> Token<'a> {
         let rest = self.rest();
         let tag_len = rest[1..]
-            .find(|c: char| !(c == '_' || c.is_alphanumeric()))
+            .find(|c: char| !(is_in_name(c) || c.is_ascii_digit()))
             .unwrap_or(rest.len() - 1);
         let tag = &rest[1..1 + tag_len];
         if !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_digit()) {
@@ -185,7 +194,11 @@ impl<'a> Lexer<'a> {
         let rest = self.rest();
         let mut end = 0;
         for (i, c) in rest.char_indices() {
-            let exponent = matches!(c, '+' | '-') && rest[..i].ends_with(['e', 'E']);
+            let so_far = &rest[..i];
+            let decimal = so_far
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b"._eE".contains(&b));
+            let exponent = matches!(c, '+' | '-') && decimal && so_far.ends_with(['e', 'E']);
             if !(c.is_ascii_alphanumeric() || c == '.' || c == '_' || exponent) {
                 break;
             }
@@ -196,7 +209,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn word_or_prefixed_text(&mut self) -> Token<'a> {
-        let word = self.take_while(|c| c == '_' || c == '$' || c.is_alphanumeric());
+        let word = self.take_while(|c| is_in_name(c) || c == '$' || c.is_ascii_digit());
         if self.peek() == Some('\'')
             && matches!(word, "E" | "e" | "B" | "b" | "X" | "x" | "N" | "n")
         {
@@ -204,6 +217,16 @@ impl<'a> Lexer<'a> {
         }
         Token::Word(word)
     }
+}
+
+/// What the server takes for a blank: no others of Unicode's.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
+}
+
+/// What a name may begin with: whatever isn't ASCII belongs to it.
+fn is_in_name(c: char) -> bool {
+    c == '_' || c.is_ascii_alphabetic() || !c.is_ascii()
 }
 
 #[cfg(test)]
@@ -229,6 +252,23 @@ mod tests {
             tokens(r#""a""b".c"#),
             [Quoted(r#""a""b""#), Symbol('.'), Word("c")]
         );
+    }
+
+    #[test]
+    fn as_the_server_reads_it() {
+        assert_eq!(tokens("a -- b\r c"), [Word("a"), Word("c")]);
+        assert_eq!(tokens("E'a'\n'\\' , ' b"), [Text("a'\n'\\' , "), Word("b")]);
+        assert_eq!(tokens("'a' 'b'"), [Text("a"), Text("b")]);
+        assert_eq!(
+            tokens("$\u{2192}$ ' $\u{2192}$ a"),
+            [Text(" ' "), Word("a")]
+        );
+        assert_eq!(
+            tokens("0x1e-f(5)")[..3],
+            [Number("0x1e"), Symbol('-'), Word("f")]
+        );
+        assert_eq!(tokens("1e-5"), [Number("1e-5")]);
+        assert_eq!(tokens("a\u{a0}b"), [Word("a\u{a0}b")]);
     }
 
     #[test]

@@ -6,8 +6,20 @@ use super::lexer::{Token, tokens};
 /// What a statement may begin with.
 const BEGINS: &[&str] = &["select", "with", "table", "values"];
 
-/// Functions that end or cancel sessions: never in a statement, whoever says yes. Signals go out through the guard only.
-const SIGNALS: &[&str] = &["pg_terminate_backend", "pg_cancel_backend"];
+/// Functions that end or cancel sessions, and those that carry out a text: never in a statement, whoever says yes. Signals
+/// go out through the guard only.
+const NEVER: &[&str] = &[
+    "pg_terminate_backend",
+    "pg_cancel_backend",
+    "query_to_xml",
+    "cursor_to_xml",
+    "ts_stat",
+    "ts_rewrite",
+    "dblink",
+];
+
+/// Functions of `pg_catalog` (12 to 18) that the server calls volatile, one a line: what they do isn't known by their result.
+const VOLATILE: &str = include_str!("volatile.txt");
 
 /// Words that a bracket may follow without a call.
 #[rustfmt::skip]
@@ -62,16 +74,67 @@ pub fn one_read(sql: &str) -> Result<(), String> {
     if all.iter().any(|token| matches!(token, Token::Symbol(';'))) {
         return Err("one statement, without a semicolon".into());
     }
-    for token in &all {
-        let name = match token {
-            Token::Word(word) | Token::Quoted(word) => folded(word, token),
-            _ => continue,
-        };
-        if SIGNALS.contains(&name.as_str()) {
-            return Err(format!(
-                "{name} in a statement: sessions are ended by an act only, through its guard"
-            ));
+    plain(sql, &all)?;
+    // In texts and comments too: without escapes a name can't be spelled in another way, and a text may be carried out.
+    let lower = sql.to_lowercase();
+    match NEVER.iter().find(|name| lower.contains(**name)) {
+        Some(name) => Err(format!(
+            "{name} in a statement: sessions are ended by an act only, through its guard"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Written so that there is one way to read it, on every server and with every setting.
+fn plain(sql: &str, all: &[Token<'_>]) -> Result<(), String> {
+    if let Some(c) = sql
+        .chars()
+        .find(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+    {
+        return Err(format!(
+            "a control character in a statement: {:?}",
+            c.to_string()
+        ));
+    }
+    if sql.contains('\\') {
+        return Err(
+            "no backslash in a statement: it is read in one way or another by a setting".into(),
+        );
+    }
+    for (n, token) in all.iter().enumerate() {
+        let next = all.get(n + 1);
+        match token {
+            Token::Symbol('$') => return Err("no dollar quotes in a statement".into()),
+            Token::Symbol('&')
+                if n > 0
+                    && matches!(all[n - 1], Token::Word("u" | "U"))
+                    && matches!(next, Some(Token::Text(_) | Token::Quoted(_))) =>
+            {
+                return Err("no U& in a statement: it hides a name".into());
+            }
+            Token::Number(text) if text.contains(['x', 'X', 'o', 'O', 'b', 'B', '_']) => {
+                return Err(format!("{text}: a number in digits only"));
+            }
+            Token::Word(text) | Token::Quoted(text) if !text.is_ascii() => {
+                return Err(format!("{text}: a name in ASCII only"));
+            }
+            _ => {}
         }
+    }
+    // Between quotes only: `$tag$ … $tag$` is a text for the lexer.
+    let texts: usize = all.iter().filter(|t| matches!(t, Token::Text(_))).count();
+    let dollars = sql
+        .match_indices('$')
+        .filter(|(at, _)| !sql[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+    let in_quotes: usize = all
+        .iter()
+        .filter_map(|t| match t {
+            Token::Text(text) => Some(text.matches('$').count()),
+            _ => None,
+        })
+        .sum();
+    if texts > 0 && dollars.count() > in_quotes {
+        return Err("no dollar quotes in a statement".into());
     }
     Ok(())
 }
@@ -88,10 +151,25 @@ pub fn doubts(sql: &str) -> Vec<String> {
         };
         let before = n.checked_sub(1).and_then(|n| all.get(n));
         let after = all.get(n + 1);
-        if matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("u"))
-            && matches!(after, Some(Token::Symbol('&')))
-        {
-            doubts.push("U&: a name that is written in escapes".into());
+        // `x.name` calls it as well as `name(x)` does.
+        if !is_harmless(&name) && VOLATILE.lines().any(|volatile| volatile == name) {
+            doubts.push(format!("{name}()"));
+            continue;
+        }
+        let dotted = matches!(before, Some(Token::Symbol('.')));
+        let of = |back: usize| n.checked_sub(back).and_then(|n| all.get(n));
+        if dotted && matches!(of(2), Some(Token::Symbol(')' | ']'))) && !is_harmless(&name) {
+            doubts.push(format!("(…).{name}"));
+        }
+        // A type or an operator of somebody's own schema is read by somebody's own function.
+        let own_schema = |schema: Option<&Token<'_>>| !matches!(schema, Some(Token::Word(word) | Token::Quoted(word)) if word.trim_matches('"').eq_ignore_ascii_case("pg_catalog"));
+        if dotted && own_schema(of(2)) {
+            let cast = matches!(of(3), Some(Token::Symbol(':')))
+                || matches!(of(3), Some(Token::Word(word)) if word.eq_ignore_ascii_case("as"))
+                || matches!(after, Some(Token::Text(_)));
+            if cast {
+                doubts.push(format!("type {name}"));
+            }
         }
         if !matches!(after, Some(Token::Symbol('('))) {
             continue;
@@ -155,6 +233,7 @@ mod tests {
             "VALUES (1), (2)",
             "TABLE pg_stat_database",
             "/* why */ select ';' -- and ; here",
+            "SELECT 'gr\u{fc}n, $5 & 1_0', $1::int, 1e-5 FROM public.t",
         ] {
             assert_eq!(one_read(good), Ok(()), "{good}");
         }
@@ -165,6 +244,18 @@ mod tests {
             "EXPLAIN ANALYZE SELECT 1",
             "SELECT 1; SELECT 2",
             "SELECT 1;",
+            "SELECT 1 AS a --\r, pg_reload_conf()",
+            "SELECT E'a'\n'\\' , ' , pg_reload_conf()::text AS k, ''",
+            "SELECT $\u{2192}$ ' $\u{2192}$ AS a",
+            "SELECT $$x$$",
+            "SELECT $a$x$a$, 'y'",
+            "SELECT 0x1e-pg_reload_conf()::int",
+            "SELECT U&\"pg\\005freload_conf\"()",
+            "SELECT U&'!0070' UESCAPE '!'",
+            "SELECT 'x\\'",
+            "SELECT 1 AS n\u{e4}mlich",
+            "SELECT query_to_xml('select 1', true, true, '')",
+            "SELECT 'pg_terminate_backend'",
             "SELECT pg_terminate_backend(1)",
             "SELECT PG_CATALOG.Pg_Cancel_Backend(1)",
             "SELECT \"pg_terminate_backend\"(1)",
@@ -191,14 +282,22 @@ mod tests {
         for (bad, what) in [
             ("SELECT pg_reload_conf()", "pg_reload_conf()"),
             ("SELECT pg_advisory_lock (1)", "pg_advisory_lock()"),
-            ("SELECT query_to_xml('x', true, true, '')", "query_to_xml()"),
+            (
+                "SELECT ('x'::name).pg_drop_replication_slot",
+                "pg_drop_replication_slot()",
+            ),
+            (
+                "SELECT x.pg_read_file FROM unnest(ARRAY['PG_VERSION']) AS x",
+                "pg_read_file()",
+            ),
+            ("SELECT ('x'::name).theirs", "(…).theirs"),
+            ("SELECT '1'::mine.kind", "type kind"),
+            ("SELECT CAST('1' AS mine.kind)", "type kind"),
+            ("SELECT mine.kind '1'", "type kind"),
+            ("SELECT 1 OPERATOR(mine.+) 2", "operator()"),
             ("SELECT mine.count(1)", "count()"),
             ("SELECT \"Count\"(1)", "Count()"),
             ("SELECT dblink('x', 'y')", "dblink()"),
-            (
-                "SELECT U&\"pg\\005freload_conf\"()",
-                "U&: a name that is written in escapes",
-            ),
             (
                 "SELECT pg_logical_emit_message(true, 'a', 'b')",
                 "pg_logical_emit_message()",

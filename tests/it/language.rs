@@ -34,7 +34,7 @@ fn the_book_that_the_others_are_made_from_is_sound() {
 
 /// What is put in whose place, and what is said of it, in which line and column.
 #[rustfmt::skip]
-pub const CASES: [(&str, &str, usize, usize, &str); 46] = [
+pub const CASES: [(&str, &str, usize, usize, &str); 49] = [
     ("SELECT usename", "DELETE FROM x; SELECT usename", 6, 31, "begins with SELECT, WITH, TABLE or VALUES, not with DELETE"),
     ("pg_stat_activity\"", "pg_stat_activity; SELECT 1\"", 6, 31, "one statement, without a semicolon"),
     ("SELECT usename", "SELECT pg_terminate_backend(1), usename", 6, 31, "ended by an act only"),
@@ -70,6 +70,9 @@ pub const CASES: [(&str, &str, usize, usize, &str); 46] = [
     ("book: idle-in-transaction", "book: idle-in-transit", 11, 34, "there is no book \"idle-in-transit\""),
     ("book: idle-in-transaction", "book: wide", 11, 34, "would include itself"),
     ("set: { older_than: inputs.age }", "set: { older: inputs.age }", 11, 62, "has no input \"older\""),
+    ("inputs.age } }, on_error: give_up }", "inputs.age } }, on_error: keep }", 11, 100, "stands above: only a poll goes back"),
+    ("inputs.age } }, on_error: give_up }", "inputs.age } }, on_error: nowhere }", 11, 100, "there is no step \"nowhere\""),
+    ("inputs.age } }, on_error: give_up }", "inputs.age } }, on_error: { \"57014\": give_up } }", 11, 11, "an include's error has no code"),
     ("steps.leak.end == 'escalated'", "steps.leak.picture.x == 1 && steps.leek.end == 'x'", 13, 31, "there is no step \"leek\""),
     ("cancel: { active: true, longer_than: inputs.age,", "terminate: { active: true, longer_than: inputs.age,", 12, 34, "is for a cancel"),
     ("active: true, longer_than: inputs.age, ", "active: true, ", 12, 31, "needs longer_than: it would be everybody"),
@@ -100,6 +103,58 @@ fn an_included_book_has_names_of_its_own() {
         .expect("entered");
     let inputs = &walk.scope(&book.steps[inner]).inputs;
     assert_eq!(inputs["older_than"], "5s", "{inputs:?}");
+}
+
+/// A book that ends with another book's end is left by it as by its own; what that one doesn't answer, this one may.
+#[test]
+fn books_within_books_come_back_and_fail_outwards() {
+    let inner = "runbook: v1\nid: inner\ntitle: I\nsteps:\n  - { id: looks, query: { report: locks } }\n  - { id: way, decide: [{ if: 'steps.looks.n == 1', goto: good }, { else: bad }] }\n  - { id: good, end: resolved }\n  - { id: bad, end: failed }\n";
+    let middle = "runbook: v1\nid: middle\ntitle: M\nsteps:\n  - { id: first, wait: 1s }\n  - { id: within, include: { book: inner }, end: resolved }\n";
+    let outer = "runbook: v1\nid: outer\ntitle: O\nsteps:\n  - { id: all, include: { book: middle }, on_error: saved }\n  - { id: way, decide: [{ if: \"steps.all.end == 'resolved'\", goto: done }, { else: saved }] }\n  - { id: done, end: resolved }\n  - { id: saved, end: escalated }\n";
+    let shelf = |id: &str| match id {
+        "inner" => Some(inner.to_owned()),
+        "middle" => Some(middle.to_owned()),
+        _ => None,
+    };
+    let book = runbook::load(outer, &shelf).expect("sound");
+    let case = |looks: &str, path: &str, end: &str| {
+        let text = format!(
+            "test: v1\ncases:\n  - {{ name: x, steps: {{ all.within.looks: {looks} }}, path: [{path}], end: {end} }}\n"
+        );
+        fixture::run(&book, &fixture::cases(&text).expect("cases")).failed
+    };
+    let to_looks = "all, all.first, all.within, all.within.looks";
+    assert_eq!(
+        case(
+            "{ n: 1 }",
+            &format!(
+                "{to_looks}, all.within.way, all.within.good, all.within.end, all.end, way, done"
+            ),
+            "resolved"
+        ),
+        []
+    );
+    // It ends failed, and it can't read: both are answered by the outermost.
+    assert_eq!(
+        case(
+            "{ n: 2 }",
+            &format!("{to_looks}, all.within.way, all.within.bad, saved"),
+            "escalated"
+        ),
+        []
+    );
+    assert_eq!(
+        case(
+            "{ error: '57014' }",
+            &format!("{to_looks}, saved"),
+            "escalated"
+        ),
+        []
+    );
+    assert_eq!(
+        case("{ m: 1 }", &format!("{to_looks}, all.within.way"), "failed"),
+        []
+    );
 }
 
 /// Every case of every built-in book comes to its end by its way, and each way is taken by one.

@@ -235,13 +235,14 @@ async fn a_stop_is_gone_on_with_and_a_changed_book_is_noticed() {
         assert!(follow.stdout.contains(said), "{said}: {follow:?}");
     }
 
+    // The file is looked for where it was, and it is another one by now.
+    let text = std::fs::read_to_string(&file).expect("the book");
+    std::fs::write(&file, text.replace("few slots", "hardly any slots")).expect("written");
     let mut other = stanch_command(&spec, &["runbook", "resume", "--yes"]);
     other.env("XDG_STATE_HOME", state.path());
     let other = run(other);
-    assert_eq!(
-        other.code, 65,
-        "the built-in one isn't the one that it began with: {other:?}"
-    );
+    std::fs::write(&file, &text).expect("written");
+    assert_eq!(other.code, 65, "{other:?}");
     assert!(other.stderr.contains("--as-begun"), "{other:?}");
 
     // Nobody there and no yes: the way to the act is gone on with, and there it ends.
@@ -254,7 +255,8 @@ async fn a_stop_is_gone_on_with_and_a_changed_book_is_noticed() {
 
     // Another target than the run's.
     let elsewhere = server.spec("postgres", "template1");
-    let run_elsewhere = resume(&elsewhere, state.path(), &["--yes"]);
+    let journal = journals(state.path())[0].display().to_string();
+    let run_elsewhere = resume(&elsewhere, state.path(), &["--yes", &journal]);
     assert_eq!(run_elsewhere.code, 64, "{run_elsewhere:?}");
     assert!(
         run_elsewhere.stderr.contains("the run was on"),
@@ -262,7 +264,6 @@ async fn a_stop_is_gone_on_with_and_a_changed_book_is_noticed() {
     );
 
     // A step that was done has become another one.
-    let text = std::fs::read_to_string(&file).expect("the book");
     let changed = state.path().join("changed.yaml");
     let accepts = |text: String| {
         std::fs::write(&changed, text).expect("written");
@@ -431,16 +432,17 @@ async fn what_never_arrived_is_done_only_after_a_word() {
         allow_syncrep: false,
         state_change: None,
     };
-    fn epoch() -> Timestamp {
-        Timestamp::new(chrono::DateTime::UNIX_EPOCH)
+    fn now() -> Timestamp {
+        Timestamp::new(chrono::Utc::now())
     }
-    let (mut journal, _) = Journal::reopen(&journals(state.path())[0], epoch).expect("it is free");
+    let (mut journal, _) = Journal::reopen(&journals(state.path())[0], now).expect("it is free");
     for event in [
         Event::Resumed {
             operator: "root".into(),
             version: "0".into(),
             sha256: String::new(),
             changed: false,
+            texts: Vec::new(),
         },
         Event::EffectIntent {
             n: 0,
@@ -487,4 +489,180 @@ async fn what_never_arrived_is_done_only_after_a_word() {
     let all = records(state.path());
     check(&all);
     assert!(all.iter().any(|r| matches!(&r.event, Event::Skipped { step, reason } if step == "write_up" && reason == "tomorrow")));
+}
+
+/// Writes a book of its own, begins it, and says how to go on with it.
+fn own_book(state: &Path, steps: &str) -> String {
+    let text = format!("runbook: v1\nid: own\ntitle: Own\nsteps:\n{steps}");
+    let file = state.join("own.yaml");
+    std::fs::write(&file, text).expect("written");
+    file.display().to_string()
+}
+
+fn own(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
+    let mut command = stanch_command(spec, &[&["runbook"], what, &["--json"]].concat());
+    command.env("XDG_STATE_HOME", state);
+    run(command)
+}
+
+/// A signal while something is awaited: the step isn't over by that, and a resumed run waits anew.
+#[tokio::test]
+async fn a_wait_that_was_cut_short_is_waited_anew() {
+    let server = shop().await;
+    let (spec, state) = (server.spec("postgres", "postgres"), folder());
+    let steps = "  - { id: looks, query: { sql: \"SELECT extract(epoch FROM clock_timestamp()) AS at\" }, set: { at: 'steps.looks.rows[0].at' } }
+  - { id: waits, wait: 2s }
+  - { id: later, query: { sql: \"SELECT extract(epoch FROM clock_timestamp()) AS at\" }, set: { later: 'steps.later.rows[0].at' } }
+  - { id: way, decide: [{ if: 'vars.later - vars.at > 2.0', goto: done }, { else: early }] }
+  - { id: done, end: resolved }
+  - { id: early, end: escalated }
+";
+    let file = own_book(state.path(), steps);
+    let mut first = stanch_command(&spec, &["runbook", "run", "--file", &file]);
+    let mut first = first
+        .env("XDG_STATE_HOME", state.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    crate::harness::eventually("it waits", || {
+        let text = journals(state.path())
+            .first()
+            .and_then(|path| std::fs::read_to_string(path).ok());
+        text.is_some_and(|text| text.contains("\"step\":\"waits\""))
+    })
+    .await;
+    let pid = rustix::process::Pid::from_child(&first);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
+    assert_eq!(first.wait().expect("it ends").code(), Some(5));
+    let events: Vec<Event> = records(state.path()).into_iter().map(|r| r.event).collect();
+    let over = events
+        .iter()
+        .any(|e| matches!(e, Event::StepEnd { step, .. } if step == "waits"));
+    assert!(!over, "{events:#?}");
+    let began = Instant::now();
+    let on = own(&spec, state.path(), &["resume"]);
+    assert_eq!(on.json()["ended"], "resolved", "{on:?}");
+    assert!(began.elapsed() >= Duration::from_secs(2), "it waits anew");
+    // What was computed before stands: it isn't computed anew of what is read anew.
+    let computed = records(state.path())
+        .iter()
+        .filter(|r| matches!(&r.event, Event::Computed { step, .. } if step == "looks"))
+        .count();
+    assert_eq!(computed, 1);
+}
+
+/// A command whose outcome isn't known, that failed, or that couldn't be started: each is gone on with in its own way, and none
+/// is run a second time without a word.
+#[tokio::test]
+async fn commands_are_gone_on_with() {
+    let server = shop().await;
+    let spec = server.spec("postgres", "postgres");
+    let book = |argv: &str| {
+        format!(
+            "  - {{ id: keep, capture: {{}} }}
+  - {{ id: go, run: {{ argv: {argv}, writes: true }}, confirm: {{}} }}
+  - {{ id: done, end: resolved }}
+"
+        )
+    };
+    // It can't be started: once it can, it is run, with a yes as always.
+    let state = folder();
+    let tool = state.path().join("tool");
+    let file = own_book(state.path(), &book(&format!("[{}]", tool.display())));
+    let first = own(&spec, state.path(), &["run", "--yes", "--file", &file]);
+    assert_eq!(first.code, 2, "{first:?}");
+    std::fs::write(&tool, "#!/bin/sh\necho ran >> \"$0.log\"\n").expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&tool, mode).expect("a mode");
+    let log = || std::fs::read_to_string(state.path().join("tool.log")).unwrap_or_default();
+    assert_eq!(
+        own(&spec, state.path(), &["resume"]).code,
+        4,
+        "not without a yes"
+    );
+    assert_eq!(log(), "");
+    assert_eq!(own(&spec, state.path(), &["resume", "--yes"]).code, 0);
+    assert_eq!(log(), "ran\n");
+
+    // It failed, and it was killed in the middle: both are asked about, and what is done isn't done again.
+    for (argv, kill) in [
+        ("[sh, -c, 'echo ran >> LOG; exit 3']", false),
+        ("[sh, -c, 'echo ran >> LOG; sleep 30']", true),
+    ] {
+        let state = folder();
+        let log = state.path().join("log");
+        let file = own_book(
+            state.path(),
+            &book(&argv.replace("LOG", &log.display().to_string())),
+        );
+        if kill {
+            let mut first = stanch_command(&spec, &["runbook", "run", "--yes", "--file", &file]);
+            let mut first = first
+                .env("XDG_STATE_HOME", state.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it starts");
+            crate::harness::eventually("it runs", || log.exists()).await;
+            first.kill().expect("killed");
+            first.wait().expect("gone");
+        } else {
+            assert_eq!(
+                own(&spec, state.path(), &["run", "--yes", "--file", &file]).code,
+                2
+            );
+        }
+        let asked = own(&spec, state.path(), &["resume", "--yes"]);
+        assert_eq!(asked.code, 4, "{asked:?}");
+        let mut done = |shown: &str| {
+            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            flat.ends_with("number or name (or skip, show, stop):")
+                .then(|| "done\n".to_owned())
+        };
+        let (code, shown) = at_terminal_with(&spec, state.path(), "runbook resume", &mut done);
+        assert_eq!(code, Some(0), "{shown}");
+        assert_eq!(
+            std::fs::read_to_string(&log).expect("it ran"),
+            "ran\n",
+            "{shown}"
+        );
+    }
+}
+
+/// An error goes on by its own way after an interruption too; SQL that isn't known needs its word again; the book's time is
+/// one for all parts of a run.
+#[tokio::test]
+async fn the_way_that_was_taken_stands() {
+    let server = shop().await;
+    let spec = server.spec("postgres", "postgres");
+    let state = folder();
+    let steps = "  - { id: slow, query: { sql: 'SELECT count(*) FROM generate_series(1, 100000000)' }, timeout: 100ms, on_error: { '57014': late, '*': other } }
+  - { id: none, goto: other }
+  - { id: late, ask: { text: how?, choices: { a: one, b: two } } }
+  - { id: end, end: escalated }
+  - { id: other, end: failed }
+";
+    let file = own_book(state.path(), steps);
+    assert_eq!(own(&spec, state.path(), &["run", "--file", &file]).code, 4);
+    let on = own(&spec, state.path(), &["resume"]);
+    assert_eq!(on.code, 4, "{on:?}");
+    assert_eq!(
+        on.json()["path"],
+        serde_json::json!(["slow", "late"]),
+        "{on:?}"
+    );
+
+    // A changed book with SQL that isn't known is asked about before anything of it is walked.
+    let text = std::fs::read_to_string(&file).expect("the book");
+    let changed = text.replace("{ id: end, end: escalated }", "{ id: end, query: { sql: 'SELECT pg_advisory_lock(9)' } }\n  - { id: over, end: escalated }");
+    std::fs::write(&file, changed).expect("written");
+    let asked = own(
+        &spec,
+        state.path(),
+        &["resume", "--yes", "--accept-changed"],
+    );
+    assert_eq!(asked.code, 4, "{asked:?}");
+    let ended = asked.json()["ended"].as_str().expect("how").to_owned();
+    assert!(ended.contains("pg_advisory_lock()"), "{ended}");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Context;
-use crate::action::{ApprovedRollback, Consent, Policy, PreparedTarget, roll_back};
+use crate::action::{ApprovedRollback, Policy, PreparedTarget, roll_back};
 use crate::analysis::Report;
 use crate::analysis::actions::{self, Actions, CandidateRow, OutcomeRow};
 use crate::cli::args_effect::{ActArgs, RollbackArgs};
@@ -355,10 +355,7 @@ pub async fn rollback(ctx: &mut Context<'_>, args: &RollbackArgs) -> Result<Exit
             return Ok(ExitCode::Stopped);
         }
     };
-    let how = match &consent {
-        Consent::Typed(_) => "the target's name was typed",
-        Consent::Yes { .. } => "--yes",
-    };
+    let how = consent.how();
     let approved = match target.approve(&policy, &consent, &target_name) {
         Ok(approved) => approved,
         Err(why) => {

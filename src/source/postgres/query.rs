@@ -86,9 +86,9 @@ pub async fn run_statement(
     args: &[String],
     options: RoundOptions,
 ) -> Result<Vec<Value>, QueryError> {
-    // Its end on a line of its own: the statement may end in a comment. `.*`: a column of that name isn't the row.
+    // Its end on a line of its own: the statement may end in a comment. `.*`: a column of that name isn't the row. Not jsonb, which sorts the columns.
     let sql = format!(
-        "SELECT pg_catalog.to_jsonb(stanch_row.*)::pg_catalog.text AS found FROM (\n{statement}\n) stanch_row LIMIT {}",
+        "SELECT pg_catalog.row_to_json(stanch_row.*)::pg_catalog.text AS found FROM (\n{statement}\n) stanch_row LIMIT {}",
         MOST_ROWS + 1
     );
     let params: Vec<(&(dyn ToSql + Sync), Type)> = args

@@ -160,6 +160,21 @@ pub fn test(ctx: &mut Context<'_>, paths: &[PathBuf], strict: bool) -> Result<Ex
 pub fn render(ctx: &mut Context<'_>, found: &FoundBook) -> Result<ExitCode, Fault> {
     let book = shelf::sound(ctx, found)?;
     let page = render::markdown(&book, &hash(&found.text));
-    ctx.console.result(&page)?;
+    ctx.console.result(&cleaned(&page))?;
     Ok(ExitCode::Ok)
+}
+
+/// The text of a book: as it is, but at a terminal without what would steer it.
+pub fn show(ctx: &mut Context<'_>, found: &FoundBook) -> Result<ExitCode, Fault> {
+    let text = match ctx.stdout_is_terminal {
+        true => cleaned(&found.text),
+        false => found.text.clone(),
+    };
+    ctx.console.result(&text)?;
+    Ok(ExitCode::Ok)
+}
+
+fn cleaned(text: &str) -> String {
+    let lines = text.lines().map(|line| view::clean(line) + "\n");
+    lines.collect()
 }

@@ -83,7 +83,10 @@ fn told(record: &Record) -> String {
         }
         Event::Resumed { operator, .. } => format!("{operator} goes on with it"),
         Event::StepStart { step } => format!("step {step}"),
-        Event::StepEnd { step, came } => format!("step {step} came out {came}"),
+        Event::StepEnd { step, came, next } => match next {
+            Some(next) => format!("step {step} came out {came}, on with {next}"),
+            None => format!("step {step} came out {came}"),
+        },
         Event::Skipped { step, reason } => format!("step {step} was left out: {reason}"),
         Event::Answer {
             step,
@@ -92,6 +95,13 @@ fn told(record: &Record) -> String {
         } => {
             let who = if *attended { "" } else { " (nobody was there)" };
             format!("{step}: {answer}{who}")
+        }
+        Event::Computed { step, vars } => {
+            let all: Vec<String> = vars
+                .iter()
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            format!("{step}: {}", all.join(", "))
         }
         Event::Expectation { that, held, .. } => {
             format!(

@@ -17,8 +17,7 @@ pub async fn run(ctx: &mut Context<'_>, command: RunbookCommand) -> Result<ExitC
         RunbookCommand::List => shelf::list(ctx),
         RunbookCommand::Show { name } => {
             let found = shelf::find(ctx, Some(&name), None)?;
-            ctx.console.result(&found.text)?;
-            Ok(ExitCode::Ok)
+            check::show(ctx, &found)
         }
         RunbookCommand::Lint { files } => check::lint(ctx, &files),
         RunbookCommand::Test { files, strict } => check::test(ctx, &files, strict),

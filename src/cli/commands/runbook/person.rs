@@ -13,7 +13,7 @@ const KEYS: &str = "(or skip, show, stop)";
 
 /// What that means, said once.
 const KEYS_TOLD: &str = "At any question: skip leaves the step out, with a reason; show brings back what was found last; stop \
-ends the run here. Ctrl-C stops after what goes on, twice at once.";
+ends the run here. Where the target's name is asked for, anything else is a no. Ctrl-C stops after what goes on, twice at once.";
 
 /// Lines of a command are shown up to here.
 const MOST_LINES: usize = 40;
@@ -26,7 +26,8 @@ pub struct AtTerminal<'a> {
 }
 
 impl<'a> AtTerminal<'a> {
-    pub fn new(asking: Asking<'a>, thresholds: Thresholds) -> Self {
+    pub fn new(mut asking: Asking<'a>, thresholds: Thresholds) -> Self {
+        asking.person.twice = true;
         Self {
             asking,
             thresholds,
@@ -57,8 +58,9 @@ impl<'a> AtTerminal<'a> {
         self.asking.console.warn(&text);
     }
 
-    /// An answer, or one of the keys.
-    fn line(&mut self) -> std::io::Result<Said> {
+    /// An answer, or one of the keys; `ask` puts the question, again where something else was shown in between.
+    fn answer(&mut self, ask: &dyn Fn(&mut Self)) -> std::io::Result<Said> {
+        ask(self);
         loop {
             let text = self.asking.person.line()?;
             match text.as_deref().map(str::trim) {
@@ -69,31 +71,28 @@ impl<'a> AtTerminal<'a> {
                         false => self.evidence.clone(),
                     };
                     self.asking.console.rendered(&evidence);
-                    self.asking
-                        .console
-                        .warn("and the answer to the question above:");
+                    ask(self);
                 }
-                Some("skip") => return self.skip(),
+                Some("skip") => match self.reason()? {
+                    Some(said) => return Ok(said),
+                    None => ask(self),
+                },
                 Some(text) => return Ok(Said::Text(text.to_owned())),
             }
         }
     }
 
-    fn skip(&mut self) -> std::io::Result<Said> {
+    /// Why a step is left out; nothing, where it isn't.
+    fn reason(&mut self) -> std::io::Result<Option<Said>> {
         self.asking
             .console
             .warn("why is it left out? (kept in the journal; empty: it isn't)");
         let reason = self.asking.person.line()?;
-        match reason.as_deref().map(str::trim) {
-            None => Ok(Said::Stop),
-            Some("") => {
-                self.asking
-                    .console
-                    .warn("and the answer to the question above:");
-                self.line()
-            }
-            Some(reason) => Ok(Said::Skip(reason.to_owned())),
-        }
+        Ok(match reason.as_deref().map(str::trim) {
+            None => Some(Said::Stop),
+            Some("") => None,
+            Some(reason) => Some(Said::Skip(reason.to_owned())),
+        })
     }
 
     fn report(&self, report: &str, snapshot: &Snapshot) -> String {
@@ -138,7 +137,12 @@ impl Operator for AtTerminal<'_> {
     }
 
     fn note(&mut self, text: &str) {
-        self.asking.note(text);
+        let lines = text.lines().map(|line| {
+            let indent = line.len() - line.trim_start().len();
+            self.wrapped(&view::clean(line.trim_start()), indent)
+        });
+        let text: Vec<String> = lines.collect();
+        self.asking.note(&text.join("\n"));
     }
 
     fn stops(&self) -> usize {
@@ -195,29 +199,39 @@ impl Walker for AtTerminal<'_> {
             return Ok(Said::Nobody);
         }
         self.asking.person.forget();
-        loop {
-            self.say(question, 0);
+        let ask = |this: &mut Self| {
+            this.say(question, 0);
             for (n, (key, label)) in choices.iter().enumerate() {
                 // What runs over is set in from the number.
-                let text = self.wrapped(&view::clean(&format!("{} {key}: {label}", n + 1)), 4);
-                self.asking
-                    .console
-                    .warn(text.strip_prefix("  ").unwrap_or(&text));
+                let text = format!("{} {key}: {label}", n + 1);
+                let text = this.wrapped(&view::clean(&text), 4);
+                let text = text.strip_prefix("  ").unwrap_or(&text);
+                this.asking.console.warn(text);
             }
-            self.say(&format!("number or name {KEYS}:"), 0);
-            let text = match self.line()? {
-                Said::Text(text) => text,
-                other => return Ok(other),
+            this.say(&format!("number or name {KEYS}:"), 0);
+        };
+        let mut said = self.answer(&ask)?;
+        loop {
+            let Said::Text(text) = said else {
+                return Ok(said);
             };
             let by_number = text
                 .parse::<usize>()
                 .ok()
                 .and_then(|n| choices.get(n.wrapping_sub(1)));
-            let chosen = by_number.or_else(|| choices.iter().find(|(key, _)| *key == text));
-            if let Some((key, _)) = chosen {
+            let by_name = choices
+                .iter()
+                .find(|(key, _)| key.eq_ignore_ascii_case(&text));
+            if let Some((key, _)) = by_number.or(by_name) {
                 return Ok(Said::Text(key.clone()));
             }
-            self.asking.console.warn("that is none of the answers");
+            let most = choices.len();
+            said = self.answer(&|this: &mut Self| {
+                this.say(
+                    &format!("that is none of the answers: 1 to {most}, or a name {KEYS}:"),
+                    0,
+                );
+            })?;
         }
     }
 
@@ -226,15 +240,12 @@ impl Walker for AtTerminal<'_> {
             return Ok(Said::Nobody);
         }
         self.asking.person.forget();
-        self.say(question, 0);
-        loop {
-            match self.line()? {
-                Said::Text(text) if text.is_empty() => {
-                    self.say(&format!("a line, please {KEYS}:"), 0);
-                }
-                other => return Ok(other),
-            }
+        let mut said = self.answer(&|this: &mut Self| this.say(question, 0))?;
+        while said == Said::Text(String::new()) {
+            let again = |this: &mut Self| this.say(&format!("a line, please {KEYS}:"), 0);
+            said = self.answer(&again)?;
         }
+        Ok(said)
     }
 
     fn pause(&mut self, what: &str) -> std::io::Result<Said> {
@@ -242,9 +253,10 @@ impl Walker for AtTerminal<'_> {
             return Ok(Said::Nobody);
         }
         self.asking.person.forget();
-        self.say(what, 0);
-        self.say(&format!("Enter goes on {KEYS}:"), 0);
-        self.line()
+        self.answer(&|this: &mut Self| {
+            this.say(what, 0);
+            this.say(&format!("Enter goes on {KEYS}:"), 0);
+        })
     }
 
     fn yes(&mut self, question: &str, target_name: &str) -> std::io::Result<Yes> {
@@ -253,7 +265,7 @@ impl Walker for AtTerminal<'_> {
             Ask::DryRun => Yes::Nobody,
             Ask::No => Yes::No,
             Ask::Consent(consent) => match consent.check(target_name) {
-                Ok(()) => Yes::Yes,
+                Ok(()) => Yes::Yes(consent.how().to_owned()),
                 Err(why) => {
                     console.warn(&why);
                     Yes::No
@@ -267,10 +279,7 @@ impl Walker for AtTerminal<'_> {
         let line = self.asking.person.line_so_far()?;
         match line.trim() {
             "stop" => Some(Said::Stop),
-            "skip" => self
-                .skip()
-                .ok()
-                .filter(|said| !matches!(said, Said::Text(_))),
+            "skip" => self.reason().ok().flatten(),
             _ => {
                 self.asking.console.warn("while it waits: skip, or stop");
                 None

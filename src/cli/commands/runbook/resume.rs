@@ -52,24 +52,57 @@ fn is_open(path: &Path, past: &Past) -> bool {
     !past.is_over() && !past.dry_run && !journal::is_written(path)
 }
 
+/// Older than this a run is gone on with only by its name.
+const RECENT: chrono::TimeDelta = chrono::TimeDelta::hours(12);
+
+/// The last run on this target that was interrupted, of the last hours: of an older one the evidence is of another night.
+fn newest(here: &ActSettings, target: &str) -> Result<PathBuf, Fault> {
+    let now = rounds::local_now().utc();
+    let all = journal::all(&here.runs());
+    let open: Vec<(PathBuf, Past)> = all
+        .into_iter()
+        .rev()
+        .filter_map(|path| past_of(&path).ok().map(|past| (path, past)))
+        .filter(|(path, past)| is_open(path, past))
+        .collect();
+    let fits = |past: &Past| past.target == target && now - past.last.utc() < RECENT;
+    if let Some((path, _)) = open.iter().find(|(_, past)| fits(past)) {
+        return Ok(path.clone());
+    }
+    let mut what = format!("no run on {target} to go on with");
+    for (path, past) in open.iter().take(5) {
+        what.push_str(&format!(
+            "\n  {}: {} on {}, last written {}",
+            name_of(path),
+            past.book,
+            past.target,
+            past.last
+        ));
+    }
+    if !open.is_empty() {
+        what.push_str("\n  name one to go on with it: stanch runbook resume NAME");
+    }
+    Err(Fault::Usage(what))
+}
+
 pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode, Fault> {
-    let here = ActSettings::of(ctx.env)?;
-    let path = match &args.run {
-        Some(run) => journal_of(&here, run)?,
-        None => {
-            let all = journal::all(&here.runs());
-            let open = all
-                .into_iter()
-                .rev()
-                .find(|path| past_of(path).is_ok_and(|past| is_open(path, &past)));
-            open.ok_or_else(|| {
-                Fault::Usage(format!("no run to go on with in {}", here.runs().display()))
-            })?
-        }
-    };
     let (settings, acting) = ConnectSettings::to_act(&args.walk.connect, ctx.env)?;
+    let named = match &args.run {
+        Some(run) => Some(opened(&journal_of(&acting, run)?)?),
+        None => None,
+    };
+    let connected = rounds::connect(ctx, &settings).await?;
+    let done = on_server(ctx, args, &settings, &acting, &connected, named).await;
+    let on = run::place(&connected);
+    connected.close().await;
+    let (book, walked, journal) = done?;
+    run::told(ctx, &book, &walked, Some((&journal, &on)))
+}
+
+/// A journal that is held from now on, and what it says.
+fn opened(path: &Path) -> Result<(Journal, Past), Fault> {
     let (journal, records) =
-        Journal::reopen(&path, rounds::local_now).map_err(|error| match error {
+        Journal::reopen(path, rounds::local_now).map_err(|error| match error {
             busy @ journal::JournalError::Busy { .. } => {
                 Fault::Busy(format!("{busy} (stanch runbook follow looks on)"))
             }
@@ -87,40 +120,61 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
             path.display()
         )));
     }
-    let (book, texts, changed) = book(ctx, &past, args)?;
-    tell(ctx, &path, &past);
-    let connected = rounds::connect(ctx, &settings).await?;
+    Ok((journal, past))
+}
+
+async fn on_server(
+    ctx: &mut Context<'_>,
+    args: &RunbookResume,
+    settings: &ConnectSettings,
+    acting: &ActSettings,
+    connected: &Connected,
+    named: Option<(Journal, Past)>,
+) -> Result<(Book, Walked, PathBuf), Fault> {
     let target_name = acting.name_of(&connected.spec);
+    let (journal, past) = match named {
+        Some(named) => named,
+        None => opened(&newest(acting, &target_name)?)?,
+    };
     if target_name != past.target {
-        connected.close().await;
         return Err(Fault::Usage(format!(
             "the run was on {}, and this is {target_name}",
             past.target
         )));
     }
-    let person = Person::new(ctx, args.walk.yes, &acting);
+    let (book, changed) = book(ctx, &past, args)?;
+    tell(ctx, journal.path(), &past);
+    let mut person = Person::new(ctx, args.walk.yes, acting);
     let thresholds = crate::cli::settings::thresholds(ctx.env, &[])?;
-    let redis = run::redis(ctx, args.walk.redis.as_deref(), &connected)?;
+    let built_in = runbook::builtin::BOOKS
+        .iter()
+        .any(|known| book.texts.first().is_some_and(|text| text == known.text));
+    if !built_in
+        && let Some(ended) = run::strange(ctx, &past.book, &book, &mut person, &thresholds)?
+    {
+        let path = journal.path().to_path_buf();
+        let walked = Walked {
+            ended,
+            path: Vec::new(),
+        };
+        return Ok((book, walked, path));
+    }
+    let redis = run::redis(ctx, args.walk.redis.as_deref(), connected)?;
     let request = BookRequest {
         inputs: past.inputs.clone(),
         dry_run: false,
         wait: args.walk.wait,
         round: settings.round,
         redis,
-        ..run::request(&args.walk.allow, &acting, target_name, thresholds)
+        ..run::request(&args.walk.allow, acting, target_name, thresholds)
     };
     let begun = Begun {
         book: &book,
         request: &request,
         past: Some(&past),
     };
-    let walked = go_on(
-        ctx, &connected, begun, &acting, person, journal, &texts, changed,
-    )
-    .await;
-    connected.close().await;
-    let (walked, journal) = walked?;
-    run::told(ctx, &book, &walked, Some(&journal))
+    let (walked, path) = go_on(ctx, connected, begun, acting, person, journal, changed).await?;
+    Ok((book, walked, path))
 }
 
 async fn go_on(
@@ -130,15 +184,16 @@ async fn go_on(
     acting: &ActSettings,
     person: Person,
     mut journal: Journal,
-    texts: &[String],
     changed: bool,
 ) -> Result<(Walked, PathBuf), Fault> {
     let _lock = run::held(begun, connected, acting, &person).await?;
+    let texts = &begun.book.texts;
     let resumed = Event::Resumed {
         operator: acting.operator.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
         sha256: run::digest(texts),
         changed,
+        texts: if changed { texts.clone() } else { Vec::new() },
     };
     journal
         .write(resumed)
@@ -146,27 +201,29 @@ async fn go_on(
     run::walked(ctx, connected, begun, person, journal).await
 }
 
-/// The book that the run goes on with, its texts, and whether they are others than it began with.
-fn book(
-    ctx: &Context<'_>,
-    past: &Past,
-    args: &RunbookResume,
-) -> Result<(Book, Vec<String>, bool), Fault> {
-    let began_with = began_with(past)?;
-    let is_now = shelf::find(ctx, Some(&past.book), args.file.as_deref())
-        .and_then(|found| shelf::sound(ctx, &found));
-    let unchanged = matches!(&is_now, Ok(book) if book.texts == past.texts);
-    if unchanged
-        || args.as_begun
-        || (is_now.is_err() && args.file.is_none() && !args.accept_changed)
-    {
-        let texts = past.texts.clone();
-        return Ok((began_with, texts, false));
+/// The book that the run goes on with, and whether it is another than it was walked by.
+fn book(ctx: &Context<'_>, past: &Past, args: &RunbookResume) -> Result<(Book, bool), Fault> {
+    let walked_by = walked_by(past)?;
+    if args.as_begun {
+        return Ok((walked_by, false));
     }
-    let is_now = is_now?;
+    let file = args
+        .file
+        .clone()
+        .or_else(|| past.file.clone().map(PathBuf::from));
+    let is_now = shelf::find(ctx, Some(&past.book), file.as_deref())
+        .and_then(|found| shelf::sound(ctx, &found));
+    let is_now = is_now.map_err(|fault| {
+        Fault::Book(format!(
+            "{fault}\n--as-begun goes on with the book as the journal has it"
+        ))
+    })?;
+    if is_now.texts == past.texts {
+        return Ok((walked_by, false));
+    }
     if !args.accept_changed {
         return Err(Fault::Book(format!(
-            "the book {} isn't the one that the run began with: --as-begun goes on with that, --accept-changed with this",
+            "the book {} isn't the one that the run was walked by: --as-begun goes on with that, --accept-changed with this",
             past.book
         )));
     }
@@ -175,7 +232,7 @@ fn book(
         .steps
         .iter()
         .filter(|step| step.came.is_some() || !step.effects.is_empty())
-        .filter(|step| began_with.source(&step.id) != is_now.source(&step.id))
+        .filter(|step| walked_by.source(&step.id) != is_now.source(&step.id))
         .map(|step| step.id.as_str())
         .collect();
     if !others.is_empty() {
@@ -184,12 +241,11 @@ fn book(
             others.join(", ")
         )));
     }
-    let texts = is_now.texts.clone();
-    Ok((is_now, texts, true))
+    Ok((is_now, true))
 }
 
 /// The book as the journal has it.
-fn began_with(past: &Past) -> Result<Book, Fault> {
+fn walked_by(past: &Past) -> Result<Book, Fault> {
     let Some((text, others)) = past.texts.split_first() else {
         return Err(Fault::Book(
             "the journal is of an older version: it doesn't hold the book".into(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::person::AtTerminal;
-use super::shelf::{self, FoundBook};
+use super::shelf;
 use crate::action::Policy;
 use crate::cli::args_effect::{AllowArgs, RunbookRun};
 use crate::cli::commands::Context;
@@ -43,7 +43,9 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     }
     let (settings, acting) = ConnectSettings::to_act(&args.walk.connect, ctx.env)?;
     let mut person = Person::new(ctx, args.walk.yes, &acting);
-    if let Some(ended) = strange(ctx, &found, &book, &mut person, &thresholds)? {
+    if !found.built_in
+        && let Some(ended) = strange(ctx, &found.name, &book, &mut person, &thresholds)?
+    {
         let walked = Walked {
             ended,
             path: Vec::new(),
@@ -66,10 +68,24 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
         request: &request,
         past: None,
     };
-    let walked = start(ctx, &connected, begun, &acting, person).await;
+    let file = (!found.built_in).then_some(found.name.as_str());
+    let walked = start(ctx, &connected, begun, &acting, person, file).await;
+    let on = place(&connected);
     connected.close().await;
     let (walked, journal) = walked?;
-    told(ctx, &book, &walked, Some(&journal))
+    told(ctx, &book, &walked, Some((&journal, &on)))
+}
+
+/// As the connection is given on a command line.
+pub fn place(connected: &Connected) -> String {
+    let spec = &connected.spec;
+    match &spec.name {
+        Some(name) => format!("-d {name}"),
+        None => format!(
+            "-h {} -p {} -U {} -d {}",
+            spec.host, spec.port, spec.user, spec.database
+        ),
+    }
 }
 
 /// The Redis of `redis` steps. A password on the command line is everybody's to read.
@@ -121,17 +137,13 @@ pub fn request(
 
 /// What a book from outside does beside looking is said before its first step; SQL of which that can't be told needs a
 /// person's word, which a yes in advance isn't. How the run has ended, where it ends here.
-fn strange(
+pub fn strange(
     ctx: &mut Context<'_>,
-    found: &FoundBook,
+    name: &str,
     book: &Book,
     person: &mut Person,
     thresholds: &Thresholds,
 ) -> Result<Option<Ended>, Fault> {
-    if found.built_in {
-        return Ok(None);
-    }
-    let name = &found.name;
     if book.acts() {
         ctx.console
             .warn(&format!("{name} is no built-in book, and it ends sessions"));
@@ -150,6 +162,7 @@ fn strange(
         })
         .flatten()
         .collect();
+    doubts.sort();
     doubts.dedup();
     if doubts.is_empty() {
         return Ok(None);
@@ -187,6 +200,7 @@ async fn start(
     begun: Begun<'_>,
     acting: &ActSettings,
     person: Person,
+    file: Option<&str>,
 ) -> Result<(Walked, PathBuf), Fault> {
     let Begun { book, request, .. } = begun;
     // Before there is a journal: one that isn't begun is nobody's to go on with.
@@ -212,6 +226,11 @@ async fn start(
             sha256: digest(&book.texts),
             inputs: request.inputs.clone(),
             texts: book.texts.clone(),
+            // From wherever it is resumed.
+            file: file.map(|file| {
+                let whole = std::path::absolute(file);
+                whole.map_or_else(|_| file.to_owned(), |path| path.display().to_string())
+            }),
         },
     ] {
         journal.write(event).map_err(no_journal)?;
@@ -256,11 +275,14 @@ pub async fn walked(
     );
     walker.welcome();
     let world = World::Live(connected);
-    let walked = walk(world, book, request, &mut walker, Some(&mut journal), past).await?;
-    let code = code(&walked.ended);
-    journal
-        .write(Event::RunEnd { code: code.code() })
-        .map_err(no_journal)?;
+    let walked = walk(world, book, request, &mut walker, Some(&mut journal), past).await;
+    let code = match &walked {
+        Ok(walked) => code(&walked.ended),
+        Err(_) => ExitCode::Unknown,
+    };
+    let ended = journal.write(Event::RunEnd { code: code.code() });
+    let walked = walked?;
+    ended.map_err(no_journal)?;
     Ok((walked, journal.path().to_path_buf()))
 }
 
@@ -354,11 +376,12 @@ pub fn told(
     ctx: &mut Context<'_>,
     book: &Book,
     walked: &Walked,
-    journal: Option<&Path>,
+    journal: Option<(&Path, &str)>,
 ) -> Result<ExitCode, Fault> {
     let how = walked.ended.told();
     let code = code(&walked.ended);
-    let journal = journal.map(|path| path.display().to_string());
+    let on = journal.map(|(_, on)| on);
+    let journal = journal.map(|(path, _)| path.display().to_string());
     if ctx.console.format == view::Format::Json {
         let result = serde_json::json!({
             "schema": "stanch.runbook_run/1",
@@ -371,17 +394,17 @@ pub fn told(
         view::show_json(ctx.console, &result)?;
         return Ok(code);
     }
-    let mut out = format!(
-        "{}: {}\nway: {}\n",
-        book.id.text,
-        view::clean(&how),
-        walked.path.join(" > "),
-    );
+    let width = ctx.console.style.width.unwrap_or(usize::MAX);
+    let wrapped = |text: String| view::wrap(&text, width, 0);
+    let mut out = wrapped(format!("{}: {}", book.id.text, view::clean(&how)));
+    if !walked.path.is_empty() {
+        out.push_str(&wrapped(format!("way: {}", walked.path.join(" > "))));
+    }
     if let Some(journal) = &journal {
         out.push_str(&format!("journal: {journal}\n"));
-        if matches!(walked.ended, Ended::Stopped | Ended::NeedsHuman(_)) {
-            out.push_str("go on with it: stanch runbook resume\n");
-        }
+    }
+    if let (Some(on), false) = (on, matches!(walked.ended, Ended::At(_))) {
+        out.push_str(&format!("go on with it: stanch runbook resume {on}\n"));
     }
     ctx.console.result(&out)?;
     Ok(code)
