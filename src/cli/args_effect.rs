@@ -46,6 +46,9 @@ pub struct ActArgs {
     pub wait: Duration,
     #[command(flatten)]
     pub allow: AllowArgs,
+    /// Although a run holds this server: it is your own, and waits at a question
+    #[arg(long)]
+    pub beside_run: bool,
     /// Don't ask (needs a target of stanch.yaml or an explicit host); without a terminal and without this nothing is done
     #[arg(long)]
     pub yes: bool,
@@ -74,6 +77,9 @@ pub struct RollbackArgs {
     /// A superuser's too
     #[arg(long)]
     pub allow_superuser: bool,
+    /// Although a run holds this server: it is your own, and waits at a question
+    #[arg(long)]
+    pub beside_run: bool,
     /// Don't ask (needs a target of stanch.yaml or an explicit host)
     #[arg(long)]
     pub yes: bool,

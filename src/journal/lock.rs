@@ -48,7 +48,7 @@ impl TargetLock {
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
             return Err(Holder(format!(
-                "somebody acts there already: {holder} (stanch runbook follow looks on; a lock of this folder only: {})",
+                "somebody acts there already: {holder} (stanch runbook follow looks on; where it is your own and waits at a question: --beside-run; a lock of this folder only: {})",
                 folder.display()
             )));
         }

@@ -57,7 +57,7 @@ async fn run_on(
     let person = Person::new(ctx, args.yes, &acting);
     // For as long as it takes; a dry run changes nothing and needs no lock.
     let _lock = match person.may_act() {
-        true => Some(lock(&acting, connected).await?),
+        true => held(ctx, lock(&acting, connected).await, args.beside_run)?,
         false => None,
     };
     let request = ActRequest {
@@ -128,6 +128,21 @@ fn selection(args: &ActArgs) -> Result<Selection, Fault> {
         applications: args.app.clone(),
         only_pids: Vec::new(),
     })
+}
+
+/// One's own run may hold the server: its book has asked for this very command.
+fn held(
+    ctx: &mut Context<'_>,
+    lock: Result<TargetLock, Fault>,
+    beside_run: bool,
+) -> Result<Option<TargetLock>, Fault> {
+    match lock {
+        Err(Fault::Busy(who)) if beside_run => {
+            ctx.console.warn(&format!("beside it: {who}"));
+            Ok(None)
+        }
+        lock => lock.map(Some),
+    }
 }
 
 /// One operator for each server, by whatever name and database it was reached.
@@ -293,7 +308,10 @@ pub async fn rollback(ctx: &mut Context<'_>, args: &RollbackArgs) -> Result<Exit
     let mut person = Person::new(ctx, args.yes, &acting);
     let connected = rounds::connect(ctx, &settings).await?;
     let lock = match person.may_act() {
-        true => lock(&acting, &connected).await.map(Some),
+        true => {
+            let lock = lock(&acting, &connected).await;
+            held(ctx, lock, args.beside_run)
+        }
         false => Ok(None),
     };
     let snapshot = round(&connected, Parts::ALL, settings.round).await;

@@ -119,6 +119,7 @@ pub fn candidates(all: &[CandidateRow], style: Style) -> String {
         .filter(|(n, _)| !(narrow && *n == LOST))
         .map(|(_, column)| column)
         .collect();
+    let rows_total = all.len();
     let rows = all
         .iter()
         .map(|one| {
@@ -130,8 +131,26 @@ pub fn candidates(all: &[CandidateRow], style: Style) -> String {
         })
         .collect();
     let mut out = table(&columns, rows, style.width);
+    // Whoever loses the same stands together: the ages are in the table.
+    let mut lost: Vec<(String, Vec<String>)> = Vec::new();
     for one in all.iter().filter(|_| narrow) {
-        out.push_str(&sentence(&format!("{}: {}", one.pid, one.lost), style));
+        let what = match one.xact_age_ms {
+            Some(age) => one.lost.replacen(&format!(" of {age}"), "", 1),
+            None => one.lost.clone(),
+        };
+        let pid = one.pid.to_string();
+        match lost.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, pids)) => pids.push(pid),
+            None => lost.push((what, vec![pid])),
+        }
+    }
+    for (what, pids) in lost {
+        let who = match pids.as_slice() {
+            [one] => one.clone(),
+            all if all.len() == rows_total && all.len() > 3 => format!("each of the {}", all.len()),
+            all => all.join(", "),
+        };
+        out.push_str(&sentence(&format!("lost with {who}: {what}"), style));
     }
     for one in all.iter().filter(|one| one.instead.is_some()) {
         let instead = one.instead.as_deref().unwrap_or_default();

@@ -23,7 +23,7 @@ fn books(paths: &[PathBuf]) -> Result<Vec<FoundBook>, Fault> {
             return Err(Fault::Book(format!("{}: no runbook in it", path.display())));
         }
         for file in files {
-            books.push(shelf::read(&file)?);
+            books.push(shelf::read(&of_cases(file))?);
         }
     }
     if paths.is_empty() {
@@ -34,6 +34,15 @@ fn books(paths: &[PathBuf]) -> Result<Vec<FoundBook>, Fault> {
         }));
     }
     Ok(books)
+}
+
+/// Whoever names the cases means their book.
+fn of_cases(file: PathBuf) -> PathBuf {
+    let name = file.to_string_lossy();
+    let book = name
+        .strip_suffix(".test.yaml")
+        .map(|name| PathBuf::from(format!("{name}.yaml")));
+    book.filter(|book| book.is_file()).unwrap_or(file)
 }
 
 /// Every fault of every book.

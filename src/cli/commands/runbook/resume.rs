@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::run::{self, Begun};
 use super::shelf;
 use crate::cli::args_effect::RunbookResume;
@@ -11,11 +13,11 @@ use crate::cli::person::Person;
 use crate::cli::rounds;
 use crate::cli::settings::{ActSettings, ConnectSettings};
 use crate::journal::{self, Event, Journal};
-use crate::model::ExitCode;
+use crate::model::{ExitCode, Timestamp};
 use crate::operate::{BookRequest, Past, Walked};
 use crate::runbook::{self, Book};
 use crate::source::postgres::Connected;
-use crate::view::{self, Names};
+use crate::view::{self, Format, Sheet, col};
 
 fn name_of(path: &Path) -> String {
     path.file_stem()
@@ -281,41 +283,87 @@ fn tell(ctx: &mut Context<'_>, path: &Path, past: &Past) {
     ));
 }
 
+/// One run, for a table and for programs.
+#[derive(Serialize)]
+struct RunRow {
+    run: String,
+    runbook: String,
+    state: String,
+    step: Option<String>,
+    target: String,
+    operator: String,
+    began: Timestamp,
+    last: Timestamp,
+    dry_run: bool,
+}
+
 /// Runs of books, the last first, with how each stands.
 pub fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
     let acting = ActSettings::of(ctx.env)?;
-    let mut all: Vec<(String, String)> = Vec::new();
     let everything = journal::all(&acting.runs());
-    for path in everything.iter().rev() {
-        let Ok(past) = past_of(path) else { continue };
-        let state = match &past.end {
+    let row = |path: &PathBuf| {
+        let past = past_of(path).ok()?;
+        let state = match past.end {
             _ if journal::is_written(path) => "goes on now".to_owned(),
-            Some(end) => end.clone(),
+            Some(end) => end,
             None => "interrupted".to_owned(),
         };
-        let last = past.steps.last().map_or("", |step| step.id.as_str());
-        let dry = if past.dry_run { " (dry run)" } else { "" };
         let name = name_of(path);
         let time = name.split('-').next().unwrap_or_default();
         let same = |path: &&PathBuf| name_of(path).starts_with(time);
         let alone = everything.iter().filter(same).count() == 1;
-        all.push((
-            if alone { time.to_owned() } else { name.clone() },
-            format!(
-                "{}{dry}: {state}, at {last}; {} on {}",
-                past.book, past.operator, past.target
-            ),
-        ));
-    }
-    let names = Names {
-        list: "runs",
-        columns: ["run", "state"],
-        titles: ["run", "how it stands"],
+        Some(RunRow {
+            run: if alone { time.to_owned() } else { name.clone() },
+            runbook: past.book,
+            state,
+            step: past.steps.last().map(|step| step.id.clone()),
+            target: past.target,
+            operator: past.operator,
+            began: past.began,
+            last: past.last,
+            dry_run: past.dry_run,
+        })
     };
-    let all: Vec<(&str, &str)> = all
-        .iter()
-        .map(|(name, state)| (name.as_str(), state.as_str()))
-        .collect();
-    view::show_names(ctx.console, &names, &all)?;
+    let all: Vec<RunRow> = everything.iter().rev().filter_map(row).collect();
+    if ctx.console.format != Format::Table {
+        let columns = [
+            col("run", "run"),
+            col("runbook", "runbook"),
+            col("state", "state"),
+            col("step", "at"),
+            col("target", "target"),
+            col("operator", "by"),
+            col("began", "began"),
+            col("last", "last written"),
+            col("dry_run", "dry run"),
+        ];
+        match ctx.console.format {
+            Format::Json => {
+                let result = serde_json::json!({ "schema": "stanch.runs/1", "runs": all });
+                view::show_json(ctx.console, &result)?;
+            }
+            _ => view::show_sheet(ctx.console, &Sheet::of("runs", &columns, &all))?,
+        }
+        return Ok(ExitCode::Ok);
+    }
+    let width = ctx.console.style.width.unwrap_or(usize::MAX);
+    let mut out = String::new();
+    for run in &all {
+        let dry = if run.dry_run { " (dry run)" } else { "" };
+        let at = run
+            .step
+            .as_deref()
+            .map_or(String::new(), |step| format!(", at {step}"));
+        out.push_str(&format!("{}\n", run.run));
+        let text = format!(
+            "{}{dry}: {}{at}; by {} on {}",
+            run.runbook, run.state, run.operator, run.target
+        );
+        out.push_str(&view::wrap(&view::clean(&text), width, 2));
+    }
+    if all.is_empty() {
+        out.push_str("no run of a book yet\n");
+    }
+    ctx.console.result(&out)?;
     Ok(ExitCode::Ok)
 }
