@@ -11,14 +11,16 @@
 //! |---|---|---|
 //! | [`model`] | the data: plain structs, no I/O, no clock, no colour | – |
 //! | [`sql`] | pure: tokens, fingerprint, secrets, quoting | model |
+//! | [`yaml`] | pure: YAML as a tree with places | – |
+//! | [`budget`] | pure: what can connect at its peak, against what the server has; and the readers of what says so | model, sql, yaml |
 //! | [`config`] | `stanch.yaml` | model |
 //! | [`bundle`] | snapshot ↔ disk, and what is reduced before | model, sql |
 //! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL | model, bundle, sql |
 //! | [`analysis`] | pure: snapshot → report | model, sql |
-//! | [`view`] | report → bytes | model, analysis |
+//! | [`view`] | report → bytes | model, analysis, budget |
 //! | [`journal`] | what was done, one line an event, on disk before and after each effect | model |
 //! | [`action`] | the only module that changes a server: the guard, and the signal that is checked once more | model, sql, journal, source |
-//! | [`runbook`] | pure: YAML books read and checked with every fault at its place, and where one goes on | model, sql |
+//! | [`runbook`] | pure: YAML books read and checked with every fault at its place, and where one goes on | model, sql, yaml |
 //! | [`operate`] | carries decisions out: choose, ask, act batch by batch, measure again; walks a book | model, source, bundle, analysis, action, journal, config, runbook |
 //! | [`drill`] | throwaway servers with a real incident on them | model, source |
 //! | [`cli`] | arguments, environment, local clock; one file a subcommand | everything |
@@ -28,6 +30,7 @@
 
 pub mod action;
 pub mod analysis;
+pub mod budget;
 pub mod bundle;
 pub mod cli;
 pub mod config;
@@ -39,3 +42,4 @@ pub mod runbook;
 pub mod source;
 pub mod sql;
 pub mod view;
+pub mod yaml;

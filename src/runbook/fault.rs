@@ -2,12 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// Line and column, from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    pub line: usize,
-    pub column: usize,
-}
+pub use crate::yaml::Place;
 
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]

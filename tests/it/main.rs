@@ -5,6 +5,7 @@
     reason = "a test ends where something is not as it should be"
 )]
 
+mod budget;
 mod build;
 mod captures;
 mod connections;

@@ -1,0 +1,392 @@
+//! The scenarios and the verdict.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::count::{Count, Source};
+use super::rules::{Breach, Level};
+use super::spec::{Budget, Pooler, Server, Unknown, Workload};
+
+/// What can happen, by the names that reports and `--fail-on` use.
+pub const SCENARIOS: [&str; 5] = [
+    "steady",
+    "rollout-worst-one",
+    "rollout-all",
+    "rollout-drain",
+    "failover",
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Fits,
+    /// It fits, with less room than it should have.
+    Tight,
+    Over,
+    /// As far as it is known it fits.
+    Unknown,
+}
+
+impl Verdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::Tight => "tight",
+            Self::Over => "over",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// How bad, for a sum over several.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Fits => 0,
+            Self::Unknown => 1,
+            Self::Tight => 2,
+            Self::Over => 3,
+        }
+    }
+}
+
+/// The budget, judged.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub servers: Vec<ServerReport>,
+    pub verdict: Verdict,
+    pub unknowns: Vec<Unknown>,
+    /// What breaks a rule, the sum included.
+    pub breaches: Vec<Breach>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ServerReport {
+    pub name: String,
+    pub max_connections: Count,
+    pub usable: Count,
+    pub headroom: Vec<(String, u64)>,
+    /// Application connections in normal operation, without headroom.
+    pub applications: Count,
+    pub scenarios: Vec<Scenario>,
+    pub workloads: Vec<WorkloadRow>,
+    pub verdict: Verdict,
+    pub from: Vec<Source>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    pub peak: Count,
+    pub verdict: Verdict,
+    /// Whose rollout it is, where it is one's.
+    pub of: Option<String>,
+}
+
+/// One workload or pooler of a server.
+#[derive(Clone, Debug)]
+pub struct WorkloadRow {
+    pub name: String,
+    pub kind: String,
+    pub pods: Count,
+    pub surge: Count,
+    pub drain: Count,
+    pub processes: Count,
+    pub connections: Count,
+    pub per_pod: Count,
+    pub from: Vec<Source>,
+}
+
+impl WorkloadRow {
+    fn of(workload: &Workload) -> Self {
+        Self {
+            name: workload.name.clone(),
+            kind: workload.kind.clone(),
+            pods: workload.pods,
+            surge: workload.surge,
+            drain: workload.drain,
+            processes: workload.processes,
+            connections: workload.connections,
+            per_pod: workload.per_pod,
+            from: workload.from.clone(),
+        }
+    }
+
+    fn of_pooler(pooler: &Pooler) -> Self {
+        Self {
+            name: pooler.name.clone(),
+            kind: "pgbouncer".into(),
+            pods: pooler.pods,
+            surge: pooler.surge,
+            drain: Count::ZERO,
+            processes: Count::known(1),
+            connections: pooler.cap,
+            per_pod: pooler.cap,
+            from: pooler.from.clone(),
+        }
+    }
+
+    pub fn steady(&self) -> Count {
+        self.pods.times(self.per_pod)
+    }
+
+    fn more(&self) -> Count {
+        self.surge.times(self.per_pod)
+    }
+
+    fn draining(&self) -> Count {
+        self.surge.plus(self.drain).times(self.per_pod)
+    }
+}
+
+/// Judges a budget; `fail_on` are the scenarios that decide, the others warn.
+pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
+    let rows: BTreeMap<&str, Vec<WorkloadRow>> = budget
+        .servers
+        .iter()
+        .map(|server| (server.name.as_str(), rows_of(budget, &server.name)))
+        .collect();
+    let steady = |name: &str| -> Count {
+        let rows = rows.get(name).into_iter().flatten();
+        rows.map(WorkloadRow::steady).sum()
+    };
+    let mut servers: Vec<ServerReport> = budget
+        .servers
+        .iter()
+        .map(|server| {
+            let taken_over = budget
+                .servers
+                .iter()
+                .filter(|other| other.replica_of.as_deref() == Some(server.name.as_str()));
+            let failover: Count = taken_over.map(|other| steady(&other.name)).sum();
+            let rows = rows.get(server.name.as_str()).cloned().unwrap_or_default();
+            judge_server(server, rows, failover, fail_on)
+        })
+        .collect();
+    // What isn't known of the input is of its only server, whatever it is.
+    if let ([server], false) = (servers.as_mut_slice(), budget.unknowns.is_empty())
+        && server.verdict != Verdict::Over
+    {
+        server.verdict = Verdict::Unknown;
+    }
+    let mut breaches = budget.breaches.clone();
+    for server in &servers {
+        breaches.extend(Breach::of_server(server, fail_on));
+    }
+    breaches.extend(
+        budget
+            .poolers
+            .iter()
+            .filter_map(|pooler| clients(budget, pooler)),
+    );
+    suppress(budget, &mut breaches);
+    let over = |breach: &Breach| breach.rule == "budget.over" || breach.rule == "budget.tight";
+    let accepted = !breaches.iter().any(over);
+    // What is accepted decides nothing; the numbers stand all the same.
+    let decides = |verdict: &Verdict| !accepted || *verdict == Verdict::Unknown;
+    let by_servers = servers
+        .iter()
+        .map(|s| s.verdict)
+        .filter(decides)
+        .max_by_key(|v| v.rank());
+    let by_rules = breaches.iter().map(|breach| match breach.level {
+        Level::Error => Verdict::Over,
+        Level::Warning => Verdict::Tight,
+        Level::Note => Verdict::Fits,
+    });
+    let unknown = (!budget.unknowns.is_empty()).then_some(Verdict::Unknown);
+    let verdict = by_servers
+        .into_iter()
+        .chain(by_rules)
+        .chain(unknown)
+        .max_by_key(|v| v.rank());
+    breaches.sort_by(|a, b| (a.level, &a.at, &a.message).cmp(&(b.level, &b.at, &b.message)));
+    breaches.dedup();
+    Report {
+        servers,
+        verdict: verdict.unwrap_or(Verdict::Fits),
+        unknowns: budget.unknowns.clone(),
+        breaches,
+    }
+}
+
+/// What is accepted, for a reason and up to a day, is taken out; what is over its day is told.
+fn suppress(budget: &Budget, breaches: &mut Vec<Breach>) {
+    let today = budget.today;
+    let is_over = |until: chrono::NaiveDate| today.is_some_and(|today| today > until);
+    for one in &budget.suppressions {
+        if is_over(one.until) {
+            let message = format!(
+                "the suppression of {} ended on {}: {}",
+                one.rule, one.until, one.reason
+            );
+            let at = Some(one.at.clone());
+            breaches.push(Breach::new(
+                "suppression.expired",
+                Level::Warning,
+                message,
+                at,
+            ));
+        } else {
+            breaches
+                .retain(|breach| breach.rule != one.rule || !breach.message.contains(&one.about));
+        }
+    }
+}
+
+fn rows_of(budget: &Budget, server: &str) -> Vec<WorkloadRow> {
+    let direct = budget
+        .workloads
+        .iter()
+        .filter(|workload| workload.target.as_deref() == Some(server))
+        .map(WorkloadRow::of);
+    let poolers = budget
+        .poolers
+        .iter()
+        .filter(|pooler| pooler.target.as_deref() == Some(server))
+        .map(WorkloadRow::of_pooler);
+    direct.chain(poolers).collect()
+}
+
+fn judge_server(
+    server: &Server,
+    rows: Vec<WorkloadRow>,
+    failover: Count,
+    fail_on: &[&str],
+) -> ServerReport {
+    let applications: Count = rows.iter().map(WorkloadRow::steady).sum();
+    let headroom = Count::known(server.headroom());
+    let steady = applications.plus(headroom);
+    let worst = |of: &dyn Fn(&WorkloadRow) -> Count| {
+        let unknown = rows.iter().any(|row| !of(row).exact);
+        let most = rows
+            .iter()
+            .map(|row| (of(row).at_least, &row.name))
+            .filter(|(more, _)| *more > 0)
+            .max_by_key(|(more, _)| *more);
+        let more = Count {
+            at_least: most.map_or(0, |(more, _)| more),
+            exact: !unknown,
+        };
+        (more, most.map(|(_, name)| name.clone()))
+    };
+    let (one, one_of) = worst(&WorkloadRow::more);
+    let (drain, drain_of) = worst(&WorkloadRow::draining);
+    let all: Count = rows.iter().map(WorkloadRow::more).sum();
+    let usable = server.usable();
+    let scenario = |name: &'static str, more: Count, of: Option<String>| {
+        let peak = steady.plus(more);
+        let verdict = match (peak.at_least > usable.at_least, peak.exact, usable.exact) {
+            (_, _, false) => Verdict::Unknown,
+            (true, ..) => Verdict::Over,
+            (false, false, _) => Verdict::Unknown,
+            (false, true, true) => Verdict::Fits,
+        };
+        Scenario {
+            name,
+            peak,
+            verdict,
+            of,
+        }
+    };
+    let mut scenarios = vec![
+        scenario(SCENARIOS[0], Count::ZERO, None),
+        scenario(SCENARIOS[1], one, one_of),
+        scenario(SCENARIOS[2], all, None),
+        scenario(SCENARIOS[3], drain, drain_of),
+        scenario(SCENARIOS[4], failover, None),
+    ];
+    let share = applications.at_least as f64 * 100.0;
+    let room = server.warn_at * server.max_connections.at_least as f64;
+    if scenarios[0].verdict == Verdict::Fits && share > room {
+        scenarios[0].verdict = Verdict::Tight;
+    }
+    let decides = |s: &&Scenario| fail_on.contains(&s.name);
+    let over = scenarios
+        .iter()
+        .filter(decides)
+        .any(|s| s.verdict == Verdict::Over);
+    let unknown = scenarios.iter().any(|s| s.verdict == Verdict::Unknown);
+    let tight = share > room || scenarios.iter().any(|s| s.verdict == Verdict::Over);
+    let verdict = match (over, unknown, tight && server.max_connections.exact) {
+        (true, ..) => Verdict::Over,
+        (_, true, _) => Verdict::Unknown,
+        (.., true) => Verdict::Tight,
+        _ => Verdict::Fits,
+    };
+    ServerReport {
+        name: server.name.clone(),
+        max_connections: server.max_connections,
+        usable,
+        headroom: server.headroom.clone(),
+        applications,
+        scenarios,
+        workloads: rows,
+        verdict,
+        from: server.from.clone(),
+    }
+}
+
+/// Clients of a pooler against what its instances let in.
+fn clients(budget: &Budget, pooler: &Pooler) -> Option<Breach> {
+    let rows: Vec<WorkloadRow> = budget
+        .workloads
+        .iter()
+        .filter(|workload| workload.target.as_deref() == Some(pooler.name.as_str()))
+        .map(WorkloadRow::of)
+        .collect();
+    let steady: Count = rows.iter().map(WorkloadRow::steady).sum();
+    let rolled = steady.plus(rows.iter().map(WorkloadRow::more).sum());
+    let limit = pooler.pods.times(Count::known(pooler.max_clients));
+    let (peak, level) = match (
+        steady.at_least > limit.at_least,
+        rolled.at_least > limit.at_least,
+    ) {
+        (true, _) => (steady, Level::Error),
+        (_, true) => (rolled, Level::Warning),
+        _ => return None,
+    };
+    let message = format!(
+        "pooler {}: {} clients at their peak, and {} instances let in {} ({} each, max_client_conn)",
+        pooler.name,
+        peak.words(),
+        pooler.pods.words(),
+        limit.at_least,
+        pooler.max_clients
+    );
+    let at = pooler.from.iter().find_map(|source| source.at.clone());
+    Some(Breach::new("pooler.client_limit", level, message, at))
+}
+
+/// The largest number of pods of a workload with which every scenario that decides still fits, the others as they are.
+pub fn largest_that_fits(budget: &Budget, workload: &str, fail_on: &[&str]) -> Option<u64> {
+    let fits = |pods: u64| {
+        let mut changed = budget.clone();
+        for one in changed.workloads.iter_mut().filter(|w| w.name == workload) {
+            one.pods = Count::known(pods);
+            one.surge = one.surge_rule.of(one.pods);
+            if one.drains {
+                one.drain = one.pods;
+            }
+        }
+        let report = judge(&changed, fail_on);
+        !report.servers.iter().any(|server| {
+            let over = |s: &Scenario| fail_on.contains(&s.name) && s.verdict == Verdict::Over;
+            server.scenarios.iter().any(over)
+        })
+    };
+    if !fits(0) {
+        return None;
+    }
+    let (mut low, mut high) = (0_u64, 1_u64);
+    while high < 1 << 20 && fits(high) {
+        (low, high) = (high, high * 2);
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match fits(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    (low < 1 << 19).then_some(low)
+}

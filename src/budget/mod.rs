@@ -1,0 +1,21 @@
+//! The pool budget: what can connect at its peak, against what the server has. PURE: readers take texts, the math takes
+//! numbers, and every number knows where it came from.
+
+mod count;
+mod flow;
+mod join;
+mod math;
+mod pools;
+mod rules;
+pub mod schema;
+pub mod sources;
+mod spec;
+
+pub use count::{At, Count, Source};
+pub use join::{Options, join};
+pub use math::{
+    Report, SCENARIOS, Scenario, ServerReport, Verdict, WorkloadRow, judge, largest_that_fits,
+};
+pub use rules::{Breach, Level};
+pub use sources::{Fault, Files, Found, Input, read};
+pub use spec::{Budget, Pooler, Server, Unknown, Workload};

@@ -1,0 +1,365 @@
+//! What a container opens: the well-known environment variables and command lines of the popular pools, with their defaults,
+//! which are always said to be assumed.
+
+use std::collections::BTreeMap;
+
+use super::count::{At, Count, Source};
+use super::sources::Container;
+use super::sources::rails::{Sidekiq, Value};
+use super::spec::Unknown;
+
+/// The environment as it is known: a value, or that it is hidden.
+pub type Known = BTreeMap<String, (Option<String>, At)>;
+
+/// Processes of a container, and connections that each may open.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    pub processes: Count,
+    pub connections: Count,
+    pub from: Vec<Source>,
+    pub unknown: Option<Unknown>,
+    /// Threads that can use the pool, and its size by its own setting: for the rules.
+    pub threads: Option<u64>,
+    pub size: Option<(u64, Option<At>)>,
+    pub is_sidekiq: bool,
+}
+
+/// Ruby's files, where the workload names them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ruby<'r> {
+    pub sidekiq: Option<&'r Sidekiq>,
+    pub pool: Option<&'r Value>,
+}
+
+/// Names that say the size of a pool by themselves.
+const GENERIC: [&str; 6] = [
+    "DB_POOL_SIZE",
+    "DATABASE_POOL_SIZE",
+    "POOL_SIZE",
+    "DB_POOL_MAX",
+    "PGPOOLSIZE",
+    "DB_MAX_OPEN_CONNS",
+];
+const HIKARI: [&str; 2] = [
+    "SPRING_DATASOURCE_HIKARI_MAXIMUMPOOLSIZE",
+    "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE",
+];
+
+/// What is known of a variable.
+enum Var {
+    Missing,
+    Number(i64, At),
+    /// It is there, and no number that can be seen.
+    Hidden(At),
+}
+
+struct Reading<'p> {
+    env: &'p Known,
+    container: &'p Container,
+    ruby: Ruby<'p>,
+    from: Vec<Source>,
+    unknown: Option<Unknown>,
+}
+
+/// The pool of a container; `None` where nothing shows that it has one.
+pub fn of(container: &Container, env: &Known, ruby: Ruby<'_>) -> Option<Pool> {
+    let reading = Reading {
+        env,
+        container,
+        ruby,
+        from: Vec::new(),
+        unknown: None,
+    };
+    if reading.runs("sidekiq") || ruby.sidekiq.is_some() {
+        return Some(reading.sidekiq());
+    }
+    if reading.has(&["SQLALCHEMY_POOL_SIZE", "SQLALCHEMY_MAX_OVERFLOW"]) {
+        return Some(reading.sqlalchemy());
+    }
+    if reading.has(&HIKARI) || reading.has(&["SPRING_DATASOURCE_URL"]) {
+        return Some(reading.hikari());
+    }
+    if let Some((size, at)) = reading.of_url() {
+        return Some(reading.sized(size, "connections (of the URL)", at));
+    }
+    if reading.has(&["RAILS_MAX_THREADS", "DB_POOL"]) || ruby.pool.is_some() {
+        return Some(reading.rails());
+    }
+    let name = GENERIC.iter().find(|name| env.contains_key(**name))?;
+    Some(reading.generic(name))
+}
+
+impl Reading<'_> {
+    fn has(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.env.contains_key(*name))
+    }
+
+    fn runs(&self, program: &str) -> bool {
+        let words = self
+            .container
+            .command
+            .iter()
+            .flat_map(|(word, _)| word.split_whitespace());
+        words
+            .map(|word| word.rsplit('/').next().unwrap_or(word))
+            .any(|word| word == program)
+    }
+
+    fn var(&self, name: &str) -> Var {
+        match self.env.get(name) {
+            None => Var::Missing,
+            Some((Some(text), at)) => match text.trim().parse() {
+                Ok(number) => Var::Number(number, at.clone()),
+                Err(_) => Var::Hidden(at.clone()),
+            },
+            Some((None, at)) => Var::Hidden(at.clone()),
+        }
+    }
+
+    /// A number of the environment, else the default of whoever reads it.
+    fn number(&mut self, name: &str, what: &str, default: u64) -> Count {
+        match self.var(name) {
+            Var::Number(number, at) if number >= 0 => {
+                let number = u64::try_from(number).unwrap_or(0);
+                self.from
+                    .push(Source::said(&format!("{what} ({name})"), number, at));
+                Count::known(number)
+            }
+            Var::Missing => {
+                let at = Some(self.container.at.clone());
+                self.from.push(Source::assumed(what, default, at));
+                Count::known(default)
+            }
+            Var::Number(_, at) | Var::Hidden(at) => self.hidden(name, at),
+        }
+    }
+
+    fn hidden(&mut self, name: &str, at: At) -> Count {
+        self.unknown = Some(Unknown {
+            what: format!("{name} of container {}", self.container.name),
+            settle:
+                "its value in the manifest, an annotation stanch.dev/connections, or budget.yaml"
+                    .into(),
+            at: Some(at),
+        });
+        Count::at_least(0)
+    }
+
+    /// `-c 5`, `--concurrency 5`, `--concurrency=5`, `-c5`.
+    fn flag(&self, short: &str, long: &str) -> Option<(u64, At)> {
+        let words: Vec<(&str, &At)> = self
+            .container
+            .command
+            .iter()
+            .flat_map(|(word, at)| word.split_whitespace().map(move |word| (word, at)))
+            .collect();
+        words.iter().enumerate().find_map(|(n, (word, at))| {
+            let inside = word
+                .strip_prefix(long)
+                .and_then(|rest| rest.strip_prefix('='))
+                .or_else(|| word.strip_prefix(short).filter(|rest| !rest.is_empty()));
+            let (text, at) = match inside {
+                Some(text) => (text, *at),
+                None if *word == short || *word == long => {
+                    let (text, at) = words.get(n + 1)?;
+                    (*text, *at)
+                }
+                None => return None,
+            };
+            Some((text.parse().ok()?, at.clone()))
+        })
+    }
+
+    fn done(self, processes: Count, connections: Count) -> Pool {
+        Pool {
+            processes,
+            connections,
+            from: self.from,
+            unknown: self.unknown,
+            threads: None,
+            size: None,
+            is_sidekiq: false,
+        }
+    }
+
+    fn env_values(&self) -> BTreeMap<String, Option<String>> {
+        let all = self.env.iter();
+        all.map(|(name, (value, _))| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// A value of a Ruby file, with this environment.
+    fn of_ruby(&mut self, value: &Value, what: &str) -> Count {
+        let at = value.at().clone();
+        match value.with(&self.env_values()) {
+            Some(number) => {
+                let source = match value {
+                    Value::Env { .. } => {
+                        Source::said(&format!("{what}, by the environment"), number, at)
+                    }
+                    _ => Source::said(what, number, at),
+                };
+                self.from.push(source);
+                Count::known(number)
+            }
+            None => {
+                self.unknown = Some(Unknown {
+                    what: format!("{what} (Ruby that can't be read here)"),
+                    settle: "a plain number, or connections in budget.yaml".into(),
+                    at: Some(at),
+                });
+                Count::at_least(0)
+            }
+        }
+    }
+
+    /// The pool of ActiveRecord: its own variable, `database.yml`, else as many as there are threads.
+    fn active_record(&mut self, threads: Count) -> (Count, Option<(u64, Option<At>)>) {
+        if self.has(&["DB_POOL"]) {
+            let size = self.number("DB_POOL", "pool", 5);
+            let at = self.env.get("DB_POOL").map(|(_, at)| at.clone());
+            return (size, size.exact.then_some((size.at_least, at)));
+        }
+        match self.ruby.pool {
+            Some(value) => {
+                let size = self.of_ruby(value, "pool (database.yml)");
+                let at = Some(value.at().clone());
+                (size, size.exact.then_some((size.at_least, at)))
+            }
+            None => (threads, None),
+        }
+    }
+
+    fn sidekiq(mut self) -> Pool {
+        let file = self.ruby.sidekiq;
+        let main = match (
+            self.flag("-c", "--concurrency"),
+            file.and_then(|f| f.concurrency.as_ref()),
+        ) {
+            (Some((number, at)), _) => {
+                self.from.push(Source::said("concurrency (-c)", number, at));
+                Count::known(number)
+            }
+            (None, Some(value)) => self.of_ruby(value, "concurrency (sidekiq.yml)"),
+            (None, None) => self.number("RAILS_MAX_THREADS", "concurrency", 5),
+        };
+        let capsules = file
+            .map(|file| file.capsules.as_slice())
+            .unwrap_or_default();
+        let mut concurrency = main;
+        for value in capsules {
+            concurrency = concurrency.plus(self.of_ruby(value, "concurrency of a capsule"));
+        }
+        let (pool, size) = self.active_record(concurrency);
+        let threads = concurrency.exact.then_some(concurrency.at_least);
+        Pool {
+            threads,
+            size,
+            is_sidekiq: true,
+            ..self.done(Count::known(1), least(pool, concurrency))
+        }
+    }
+
+    fn rails(mut self) -> Pool {
+        let threads = self.number("RAILS_MAX_THREADS", "threads", 5);
+        let processes = self.number("WEB_CONCURRENCY", "processes", 1);
+        // Without workers Puma is one process.
+        let processes = match processes {
+            Count {
+                at_least: 0,
+                exact: true,
+            } => Count::known(1),
+            some => some,
+        };
+        let (pool, size) = self.active_record(threads);
+        let known = threads.exact.then_some(threads.at_least);
+        Pool {
+            threads: known,
+            size,
+            ..self.done(processes, least(pool, threads))
+        }
+    }
+
+    fn workers(&mut self) -> Count {
+        if self.runs("gunicorn")
+            && let Some((number, at)) = self.flag("-w", "--workers")
+        {
+            self.from
+                .push(Source::said("processes (--workers)", number, at));
+            return Count::known(number);
+        }
+        self.number("WEB_CONCURRENCY", "processes", 1)
+    }
+
+    fn sqlalchemy(mut self) -> Pool {
+        let processes = self.workers();
+        let size = self.number("SQLALCHEMY_POOL_SIZE", "pool_size", 5);
+        let overflow = match self.var("SQLALCHEMY_MAX_OVERFLOW") {
+            Var::Number(number, at) if number < 0 => self.unlimited("SQLALCHEMY_MAX_OVERFLOW", at),
+            _ => self.number("SQLALCHEMY_MAX_OVERFLOW", "max_overflow", 10),
+        };
+        let size = match (self.var("SQLALCHEMY_POOL_SIZE"), size) {
+            (Var::Number(0, at), _) => self.unlimited("SQLALCHEMY_POOL_SIZE", at),
+            (_, size) => size,
+        };
+        self.done(processes, size.plus(overflow))
+    }
+
+    fn unlimited(&mut self, name: &str, at: At) -> Count {
+        self.unknown = Some(Unknown {
+            what: format!(
+                "{name} of container {}: without a limit",
+                self.container.name
+            ),
+            settle: "a limit".into(),
+            at: Some(at),
+        });
+        Count::at_least(0)
+    }
+
+    fn hikari(mut self) -> Pool {
+        let name = HIKARI.iter().find(|name| self.env.contains_key(**name));
+        let size = self.number(name.unwrap_or(&HIKARI[0]), "maximumPoolSize", 10);
+        self.done(Count::known(1), size)
+    }
+
+    /// `?connection_limit=5` (Prisma), `?pool_max_conns=5` (pgx).
+    fn of_url(&self) -> Option<(u64, At)> {
+        let (Some(url), at) = self.env.get("DATABASE_URL")? else {
+            return None;
+        };
+        let (_, query) = url.split_once('?')?;
+        query.split('&').find_map(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            let known = matches!(name, "connection_limit" | "pool_max_conns");
+            known
+                .then(|| value.parse().ok())
+                .flatten()
+                .map(|size| (size, at.clone()))
+        })
+    }
+
+    fn sized(mut self, size: u64, what: &str, at: At) -> Pool {
+        let processes = self.workers();
+        self.from.push(Source::said(what, size, at));
+        self.done(processes, Count::known(size))
+    }
+
+    fn generic(mut self, name: &str) -> Pool {
+        let processes = self.workers();
+        let size = match self.var(name) {
+            // 0 is without a limit for database/sql.
+            Var::Number(0, at) if name == "DB_MAX_OPEN_CONNS" => self.unlimited(name, at),
+            _ => self.number(name, "connections per process", 0),
+        };
+        self.done(processes, size)
+    }
+}
+
+/// The smaller of two: what a thread doesn't use isn't opened.
+fn least(a: Count, b: Count) -> Count {
+    match (a.exact, b.exact) {
+        (true, true) => Count::known(a.at_least.min(b.at_least)),
+        _ => Count::at_least(a.at_least.min(b.at_least)),
+    }
+}

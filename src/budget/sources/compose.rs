@@ -1,0 +1,130 @@
+//! docker-compose: services with their environment and how many of each.
+
+use std::collections::BTreeMap;
+
+use super::super::count::{At, Count, Source};
+use super::{Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Surge, number, plain};
+use crate::yaml::{Kind, Node};
+
+pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault> {
+    for (name, service) in doc.get("services").map(Node::map).unwrap_or_default() {
+        let Some(name) = name.text() else { continue };
+        let top = At::new(file, service.place);
+        let replicas = service
+            .at(&["deploy", "replicas"])
+            .or_else(|| service.get("scale"));
+        let (count, source) = match replicas {
+            Some(node) => {
+                let count = number(file, node, "replicas")?;
+                (
+                    count,
+                    Source::said("pods (replicas)", count, At::new(file, node.place)),
+                )
+            }
+            None => (1, Source::assumed("pods (replicas)", 1, Some(top.clone()))),
+        };
+        let update = service.at(&["deploy", "update_config"]);
+        let first = update.and_then(|u| u.get("order")).and_then(Node::text) == Some("start-first");
+        let parallelism = update.and_then(|u| u.get("parallelism"));
+        let surge = match (first, parallelism) {
+            (false, _) => Surge::None,
+            (true, None) => Surge::Number(1.min(count)),
+            (true, Some(node)) => match number(file, node, "parallelism")? {
+                0 => Surge::All,
+                some => Surge::Number(some.min(count)),
+            },
+        };
+        let label = |key: &str| {
+            let labels = service
+                .get("labels")
+                .or_else(|| service.at(&["deploy", "labels"]))?;
+            let node = labels.get(key)?;
+            Some((plain(node)?, At::new(file, node.place)))
+        };
+        let count_of = |key: &str| {
+            label(key).and_then(|(text, at)| Some((text.trim().parse::<u64>().ok()?, at)))
+        };
+        found.push(Found::Manifest(Box::new(Manifest {
+            kind: "service".into(),
+            name: name.to_owned(),
+            namespace: "default".into(),
+            target: label("stanch.dev/target"),
+            connections: count_of("stanch.dev/connections"),
+            processes: count_of("stanch.dev/processes"),
+            pods: Pods {
+                count: Count::known(count),
+                from: vec![source],
+                surge,
+                surge_from: update
+                    .filter(|_| first)
+                    .map(|u| Source::said("surge (start-first)", "", At::new(file, u.place))),
+                drains: false,
+                unknown: None,
+            },
+            containers: vec![Container {
+                name: name.to_owned(),
+                role: Role::App,
+                env: env(file, service),
+                command: command(file, service),
+                at: top.clone(),
+                probe: None,
+            }],
+            task: None,
+            at: top,
+        })));
+    }
+    Ok(())
+}
+
+fn command(file: &str, service: &Node) -> Vec<(String, At)> {
+    let Some(node) = service.get("command") else {
+        return Vec::new();
+    };
+    let at = At::new(file, node.place);
+    match &node.kind {
+        Kind::Text(line) => line
+            .split_whitespace()
+            .map(|word| (word.to_owned(), at.clone()))
+            .collect(),
+        _ => node
+            .list()
+            .iter()
+            .filter_map(|word| Some((plain(word)?, At::new(file, word.place))))
+            .collect(),
+    }
+}
+
+/// A map, or lines `NAME=value`; a name without a value is the caller's own.
+fn env(file: &str, service: &Node) -> Env {
+    let mut values: BTreeMap<String, EnvValue> = BTreeMap::new();
+    let Some(node) = service.get("environment") else {
+        return Env::default();
+    };
+    for (key, value) in node.map() {
+        let (Some(name), at) = (key.text(), At::new(file, value.place)) else {
+            continue;
+        };
+        let value = match plain(value) {
+            Some(text) if !text.contains("${") => EnvValue::Literal(text, at),
+            _ => EnvValue::Hidden(at),
+        };
+        values.insert(name.to_owned(), value);
+    }
+    for line in node.list() {
+        let (Some(text), at) = (line.text(), At::new(file, line.place)) else {
+            continue;
+        };
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) if !value.contains("${") => {
+                (name, EnvValue::Literal(value.to_owned(), at))
+            }
+            Some((name, _)) => (name, EnvValue::Hidden(at)),
+            None => (text, EnvValue::Hidden(at)),
+        };
+        values.insert(name.to_owned(), value);
+    }
+    Env {
+        values,
+        maps: Vec::new(),
+    }
+}
