@@ -45,6 +45,7 @@ lint: cargo
 bench: servers cargo
 	cargo bench --bench waiters
 	cargo bench --bench forest
+	cargo bench --bench budget
 
 # PostgreSQL (server, client, contrib programs), PgBouncer, Redis and openssl, from the system's packages where they are missing.
 servers:

@@ -107,6 +107,16 @@ impl Source {
         }
     }
 
+    /// Of the command line.
+    pub fn asked(what: &str, value: impl ToString) -> Self {
+        Self {
+            what: what.to_owned(),
+            value: value.to_string(),
+            assumed: false,
+            at: None,
+        }
+    }
+
     pub fn assumed(what: &str, value: impl ToString, at: Option<At>) -> Self {
         Self {
             what: what.to_owned(),

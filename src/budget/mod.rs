@@ -16,6 +16,6 @@ pub use join::{Options, join};
 pub use math::{
     Report, SCENARIOS, Scenario, ServerReport, Verdict, WorkloadRow, judge, largest_that_fits,
 };
-pub use rules::{Breach, Level};
+pub use rules::{Breach, Level, RULES};
 pub use sources::{Fault, Files, Found, Input, read};
 pub use spec::{Budget, Pooler, Server, Unknown, Workload};

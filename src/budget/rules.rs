@@ -103,6 +103,7 @@ pub const RULES: &[(&str, &str)] = &[
         "cron.unbounded",
         "runs of a cron job may pile up without a bound",
     ),
+    ("drift", "the running server is otherwise than designed"),
     ("suppression.expired", "a suppression is over its day"),
 ];
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
+use super::args_budget::BudgetCommand;
 use super::args_effect::{ActArgs, RollbackArgs, RunbookCommand};
 use super::complete;
 use crate::drill::Incident;
@@ -90,6 +91,12 @@ pub enum FormatArg {
     Md,
     /// Numbers for the node exporter's textfile collector
     Prometheus,
+    /// SARIF 2.1.0, of the budget
+    Sarif,
+    /// JUnit, of the budget
+    Junit,
+    /// Annotations of GitHub, of the budget
+    Github,
 }
 
 impl From<FormatArg> for Format {
@@ -100,6 +107,9 @@ impl From<FormatArg> for Format {
             FormatArg::Csv => Self::Csv,
             FormatArg::Md => Self::Markdown,
             FormatArg::Prometheus => Self::Prometheus,
+            FormatArg::Sarif => Self::Sarif,
+            FormatArg::Junit => Self::Junit,
+            FormatArg::Github => Self::Github,
         }
     }
 }
@@ -154,6 +164,9 @@ pub enum Command {
     /// Runbooks, walked step by step
     #[command(subcommand)]
     Runbook(RunbookCommand),
+    /// Does everything that can connect fit into what the server has?
+    #[command(subcommand)]
+    Budget(BudgetCommand),
     /// A throwaway server with a real incident on it, to practise on
     Drill(DrillArgs),
     /// What a shell reads to complete commands, options, and names of queries and targets

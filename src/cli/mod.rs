@@ -1,5 +1,6 @@
 //! The only user of arguments, environment, terminal and the local clock: arguments → settings → commands.
 mod args;
+mod args_budget;
 mod args_effect;
 mod commands;
 mod complete;

@@ -15,6 +15,17 @@ pub enum Format {
     Csv,
     Markdown,
     Prometheus,
+    /// For CI: of the budget only.
+    Sarif,
+    Junit,
+    Github,
+}
+
+impl Format {
+    /// Only the budget has it.
+    pub fn is_for_ci(self) -> bool {
+        matches!(self, Self::Sarif | Self::Junit | Self::Github)
+    }
 }
 
 /// What the output can take.

@@ -1,6 +1,7 @@
 //! Report → bytes: tables and Markdown for people, JSON, CSV and Prometheus' format for programs. The one place where
 //! output is made.
 
+pub mod budget;
 pub mod check;
 mod console;
 mod header;

@@ -42,7 +42,10 @@ pub fn lists(console: &Console, sheets: &[Sheet]) -> Result<(), NoSuchList> {
 pub fn show<D: Serialize + Table>(console: &mut Console, report: &Report<D>) -> io::Result<()> {
     let text = match console.format {
         Format::Table => text(report, console.style),
-        Format::Json => document(report, console.compact)?,
+        // The formats of CI are the budget's, and refused before a report is made.
+        Format::Json | Format::Sarif | Format::Junit | Format::Github => {
+            document(report, console.compact)?
+        }
         Format::Csv => {
             // There is no room for it in the rows, and a part is never taken for the whole.
             for line in header::unseen(&report.head) {
@@ -104,7 +107,12 @@ pub fn show_names(console: &mut Console, names: &Names, all: &[(&str, &str)]) ->
                 &json!({ "schema": format!("stanch.{}/1", names.list), names.list: rows }),
             )
         }
-        Format::Csv | Format::Markdown | Format::Prometheus => {
+        Format::Csv
+        | Format::Markdown
+        | Format::Prometheus
+        | Format::Sarif
+        | Format::Junit
+        | Format::Github => {
             let rows = all
                 .iter()
                 .map(|(name, what)| vec![Value::from(*name), Value::from(*what)])

@@ -6,6 +6,7 @@
 )]
 
 mod budget;
+mod budget_output;
 mod build;
 mod captures;
 mod connections;

@@ -6,6 +6,7 @@
 )]
 
 mod acting;
+mod budget;
 mod columns;
 mod connecting;
 mod drills;

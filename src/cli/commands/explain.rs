@@ -31,9 +31,12 @@ pub fn run(ctx: &mut Context<'_>, id: Option<&str>) -> Result<ExitCode, Fault> {
     };
     match ctx.console.format {
         Format::Table => ctx.console.result(&explain::page(&entry(id), style))?,
-        Format::Csv | Format::Markdown | Format::Prometheus => {
-            view::show_sheet(ctx.console, &sheet(&[entry(id)]))?
-        }
+        Format::Csv
+        | Format::Markdown
+        | Format::Prometheus
+        | Format::Sarif
+        | Format::Junit
+        | Format::Github => view::show_sheet(ctx.console, &sheet(&[entry(id)]))?,
         Format::Json => view::show_json(
             ctx.console,
             &Explained {
@@ -51,9 +54,12 @@ fn list(ctx: &mut Context<'_>, entries: &[Entry]) -> Result<ExitCode, Fault> {
             let text = explain::list(entries, ctx.console.style);
             ctx.console.result(&text)?;
         }
-        Format::Csv | Format::Markdown | Format::Prometheus => {
-            view::show_sheet(ctx.console, &sheet(entries))?
-        }
+        Format::Csv
+        | Format::Markdown
+        | Format::Prometheus
+        | Format::Sarif
+        | Format::Junit
+        | Format::Github => view::show_sheet(ctx.console, &sheet(entries))?,
         Format::Json => {
             let findings =
                 serde_json::json!({ "schema": "stanch.findings/1", "findings": entries });

@@ -1,6 +1,7 @@
 //! One file a subcommand: resolved settings in, a report shown, an exit code out.
 
 mod act;
+mod budget;
 mod completions;
 mod doctor;
 mod drill;
@@ -34,6 +35,11 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
     if console.format == Format::Prometheus && !command.is_measured() {
         return Err(Fault::not_measured());
     }
+    if console.format.is_for_ci() && !matches!(command, Command::Budget(_)) {
+        return Err(Fault::Usage(
+            "--format sarif, junit and github: budget check has them".into(),
+        ));
+    }
     if console.list.is_some()
         && !(command.has_lists() && matches!(console.format, Format::Csv | Format::Markdown))
     {
@@ -53,6 +59,7 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
         Command::Query(command) => query::run(&mut ctx, command).await,
         Command::Doctor(args) => doctor::run(&mut ctx, &args).await,
         Command::Runbook(command) => runbook::run(&mut ctx, command).await,
+        Command::Budget(command) => budget::run(&mut ctx, command).await,
         Command::Drill(args) => drill::run(&mut ctx, &args).await,
         Command::Completions { shell } => completions::run(ctx.console, shell),
         Command::Man { command, dir } => man::run(ctx.console, &command, dir.as_deref()),

@@ -63,7 +63,12 @@ async fn run_one(
             let text = view::query::rows(&columns, &rows, ctx.console.style);
             ctx.console.result(&text)?;
         }
-        Format::Csv | Format::Markdown | Format::Prometheus => {
+        Format::Csv
+        | Format::Markdown
+        | Format::Prometheus
+        | Format::Sarif
+        | Format::Junit
+        | Format::Github => {
             view::show_sheet(ctx.console, &Sheet::raw(topic.name, &columns, rows))?;
         }
         Format::Json => {

@@ -1,0 +1,287 @@
+//! Workloads: manifests with what the budget says of them, and those that only the budget knows.
+
+use super::super::count::{At, Count, Source};
+use super::super::pools::{self, Known, Pool, Ruby};
+use super::super::rules::{self, Breach, Level};
+use super::super::sources::{
+    ConfigMap, Container, Env, EnvValue, Fault, Role, Scaler, Surge, WorkloadSpec, beside, rails,
+};
+use super::super::spec::Workload;
+use super::opens::Opens;
+use super::{Join, Made};
+
+impl Join<'_> {
+    pub(super) fn workloads(&mut self, scaled: &[Option<&Scaler>]) -> Result<(), Fault> {
+        let all = self.all;
+        let specs: Vec<&WorkloadSpec> = all.specs.iter().flat_map(|spec| &spec.workloads).collect();
+        let mut joined = vec![false; specs.len()];
+        for at in 0..all.manifests.len() {
+            let manifest = &all.manifests[at];
+            if self
+                .budget
+                .poolers
+                .iter()
+                .any(|pooler| pooler.name == manifest.name)
+            {
+                continue;
+            }
+            let names = |spec: &WorkloadSpec| match &spec.manifest {
+                Some((name, _)) => *name == manifest.name,
+                None => spec.name == manifest.name,
+            };
+            let spec = specs.iter().position(|spec| names(spec));
+            if let Some(n) = spec {
+                joined[n] = true;
+            }
+            let spec = spec.map(|n| specs[n]);
+            self.of_manifest(at, spec, scaled)?;
+        }
+        for (spec, joined) in specs.iter().zip(joined) {
+            if joined {
+                continue;
+            }
+            if let Some((name, at)) = &spec.manifest {
+                let what = format!("no manifest {name:?} in the input");
+                return Err(Fault::new(&at.file, at.place, what));
+            }
+            self.of_spec(spec)?;
+        }
+        Ok(())
+    }
+
+    fn of_manifest(
+        &mut self,
+        at: usize,
+        spec: Option<&WorkloadSpec>,
+        scaled: &[Option<&Scaler>],
+    ) -> Result<(), Fault> {
+        let manifest = &self.all.manifests[at];
+        let name = spec.map_or(&manifest.name, |spec| &spec.name).clone();
+        let task = manifest
+            .task
+            .as_ref()
+            .and_then(|task| self.all.tasks.get(task));
+        let containers = task.unwrap_or(&manifest.containers);
+        let (sidekiq, database) = self.ruby(spec)?;
+        let ruby = Ruby {
+            sidekiq: sidekiq.as_ref(),
+            pool: database.as_ref(),
+        };
+        let pools: Vec<(Role, Pool)> = containers
+            .iter()
+            .filter_map(|container| {
+                let env = self.env(container, &manifest.namespace);
+                let of_app = match container.role {
+                    Role::App => ruby,
+                    _ => Ruby::default(),
+                };
+                Some((container.role, pools::of(container, &env, of_app)?))
+            })
+            .collect();
+        let annotated = manifest.target.is_some()
+            || manifest.connections.is_some()
+            || manifest.processes.is_some();
+        if pools.is_empty() && !annotated && spec.is_none() {
+            return Ok(());
+        }
+        let made = self.pods(&name, at, scaled);
+        let target = spec
+            .and_then(|spec| spec.target.clone())
+            .or_else(|| manifest.target.clone());
+        for container in containers {
+            if let Some(probe) = &container.probe {
+                self.budget.breaches.push(Breach::new(
+                    "probe.opens_connections",
+                    Level::Warning,
+                    format!("{name}: its readiness probe opens a connection in every pod, all at once at a restart"),
+                    Some(probe.clone()),
+                ));
+            }
+        }
+        let opens = self.opens(&name, spec, Some(manifest), &pools);
+        self.push(
+            name,
+            manifest.kind.clone(),
+            target,
+            spec,
+            made,
+            opens,
+            manifest.at.clone(),
+        );
+        Ok(())
+    }
+
+    fn of_spec(&mut self, spec: &WorkloadSpec) -> Result<(), Fault> {
+        let (sidekiq, database) = self.ruby(Some(spec))?;
+        let container = Container {
+            name: spec.name.clone(),
+            role: Role::App,
+            env: Env::default(),
+            command: Vec::new(),
+            at: spec.at.clone(),
+            probe: None,
+        };
+        let ruby = Ruby {
+            sidekiq: sidekiq.as_ref(),
+            pool: database.as_ref(),
+        };
+        let pools: Vec<(Role, Pool)> = pools::of(&container, &Known::new(), ruby)
+            .map(|pool| (Role::App, pool))
+            .into_iter()
+            .collect();
+        let set = self.options.set(&spec.name, "pods");
+        let (pods, source) = match (set, &spec.pods) {
+            (Some(pods), _) => (pods, Source::asked("pods (--set)", pods)),
+            (None, Some((pods, at))) => (*pods, Source::said("pods", pods, at.clone())),
+            (None, None) => (1, Source::assumed("pods", 1, Some(spec.at.clone()))),
+        };
+        let made = Made {
+            pods: Count::known(pods),
+            from: vec![source],
+            surge: Surge::None,
+            surge_from: None,
+            drains: false,
+            unknown: None,
+        };
+        let opens = self.opens(&spec.name, Some(spec), None, &pools);
+        let target = spec.target.clone();
+        self.push(
+            spec.name.clone(),
+            "workload".into(),
+            target,
+            Some(spec),
+            made,
+            opens,
+            spec.at.clone(),
+        );
+        Ok(())
+    }
+
+    /// The Ruby files that a workload names, else the only ones of the input, beside a manifest.
+    fn ruby(
+        &self,
+        spec: Option<&WorkloadSpec>,
+    ) -> Result<(Option<rails::Sidekiq>, Option<rails::Value>), Fault> {
+        let missing = |path: &str, at: &At| {
+            Err(Fault::new(
+                &at.file,
+                at.place,
+                format!("{path} isn't in the input"),
+            ))
+        };
+        let sidekiq = match spec.and_then(|spec| spec.sidekiq.as_ref()) {
+            Some((path, at)) => {
+                let path = beside(&at.file, path);
+                match self.all.sidekiqs.iter().find(|one| one.file == path) {
+                    Some(one) => Some(one.clone()),
+                    None => return missing(&path, at),
+                }
+            }
+            None => None,
+        };
+        let database = match spec.and_then(|spec| spec.database_yml.as_ref()) {
+            Some((path, at)) => {
+                let path = beside(&at.file, path);
+                match self.all.databases.iter().find(|one| one.file == path) {
+                    Some(one) => one.pool.clone(),
+                    None => return missing(&path, at),
+                }
+            }
+            None => None,
+        };
+        Ok((sidekiq, database))
+    }
+
+    /// A container's environment, with the maps of its namespace.
+    fn env(&self, container: &Container, namespace: &str) -> Known {
+        let map = |name: &str| {
+            let of = |map: &&ConfigMap| map.name == name && map.namespace == namespace;
+            self.all.maps.iter().find(of)
+        };
+        let mut env = Known::new();
+        for (name, _) in &container.env.maps {
+            for (key, (value, at)) in map(name).map(|map| &map.data).into_iter().flatten() {
+                env.insert(key.clone(), (Some(value.clone()), at.clone()));
+            }
+        }
+        for (name, value) in &container.env.values {
+            let known = match value {
+                EnvValue::Literal(text, at) => (Some(text.clone()), at.clone()),
+                EnvValue::Hidden(at) => (None, at.clone()),
+                EnvValue::OfMap { map: of, key, at } => {
+                    match map(of).and_then(|map| map.data.get(key)) {
+                        Some((value, at)) => (Some(value.clone()), at.clone()),
+                        None => (None, at.clone()),
+                    }
+                }
+            };
+            env.insert(name.clone(), known);
+        }
+        env
+    }
+
+    fn push(
+        &mut self,
+        name: String,
+        kind: String,
+        target: Option<(String, At)>,
+        spec: Option<&WorkloadSpec>,
+        made: Made,
+        opens: Opens,
+        at: At,
+    ) {
+        let mut made = made;
+        if let Some((pods, at)) = spec.and_then(|spec| spec.pods.clone())
+            && self.options.set(&name, "pods").is_none()
+        {
+            made.pods = Count::known(pods);
+            made.from = vec![Source::said("pods", pods, at)];
+            made.unknown = None;
+        }
+        if let Some((surge, at)) = spec.and_then(|spec| spec.surge.clone()) {
+            made.surge = surge;
+            let value = match surge {
+                Surge::Percent(percent) => format!("{percent}%"),
+                Surge::Number(number) => number.to_string(),
+                other => format!("{other:?}").to_lowercase(),
+            };
+            made.surge_from = Some(Source::said("surge", value, at));
+        }
+        if let Some(surge) = self.options.set(&name, "surge") {
+            made.surge = Surge::Number(surge);
+            made.surge_from = Some(Source::asked("surge (--set)", surge));
+        }
+        let drain = match spec.and_then(|spec| spec.drain.clone()) {
+            Some((drain, _)) => Count::known(drain),
+            None if made.drains => made.pods,
+            None => Count::ZERO,
+        };
+        let mut from = made.from;
+        from.extend(opens.from);
+        from.extend(made.surge_from);
+        self.budget.unknowns.extend(made.unknown);
+        self.budget.unknowns.extend(opens.unknowns);
+        if let Some(spec) = spec {
+            rules::of_pool(spec, &mut self.budget.breaches);
+        }
+        for pool in &opens.pools {
+            rules::of_threads(&name, pool, &mut self.budget.breaches);
+        }
+        self.budget.workloads.push(Workload {
+            target: target.as_ref().map(|(target, _)| target.clone()),
+            target_at: target.map(|(_, at)| at),
+            surge: made.surge.of(made.pods),
+            surge_rule: made.surge,
+            drains: made.drains,
+            drain,
+            pods: made.pods,
+            processes: opens.processes,
+            connections: opens.connections,
+            per_pod: opens.per_pod,
+            name,
+            kind,
+            from,
+            at,
+        });
+    }
+}

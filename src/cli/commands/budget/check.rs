@@ -1,0 +1,120 @@
+//! `budget check` and `budget explain`.
+
+use super::{files, live};
+use crate::budget::{self, Budget, Report, Verdict};
+use crate::cli::args_budget::{BudgetCheck, BudgetInput};
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::model::ExitCode;
+use crate::view::{self, Format, budget as shown};
+
+pub async fn run(ctx: &mut Context<'_>, args: &BudgetCheck) -> Result<ExitCode, Fault> {
+    let budget = files::budget(&args.input)?;
+    let mut report = judged(&budget, &args.input);
+    let drift = live::drift(ctx, args, &report).await?;
+    if let Some(drift) = &drift {
+        report.breaches.extend(drift.breaches.iter().cloned());
+        if report.verdict == Verdict::Fits && !drift.breaches.is_empty() {
+            report.verdict = Verdict::Tight;
+        }
+    }
+    let base = match &args.base {
+        Some(path) => {
+            let base = files::of_paths(std::slice::from_ref(path), &args.input)?;
+            Some(judged(&base, &args.input))
+        }
+        None => None,
+    };
+    let text = match ctx.console.format {
+        Format::Json => {
+            let mut json = shown::json(&report);
+            if let Some(drift) = &drift {
+                json["live"] = drift.json.clone();
+            }
+            view::show_json(ctx.console, &json)?;
+            return Ok(code(&report, args.strict));
+        }
+        Format::Sarif => {
+            view::show_json(
+                ctx.console,
+                &shown::sarif(&report, env!("CARGO_PKG_VERSION")),
+            )?;
+            return Ok(code(&report, args.strict));
+        }
+        Format::Junit => shown::junit(&report).map_err(Fault::Save)?,
+        Format::Github => shown::github(&report),
+        Format::Markdown => shown::markdown(&report, base.as_ref()),
+        Format::Csv => rows(&report),
+        _ => shown::table(&report, ctx.console.style),
+    };
+    ctx.console.result(&text)?;
+    if let (Some(drift), Format::Table) = (&drift, ctx.console.format) {
+        ctx.console.result(&drift.text)?;
+    }
+    Ok(code(&report, args.strict))
+}
+
+fn judged(budget: &Budget, input: &BudgetInput) -> Report {
+    let fail_on: Vec<&str> = input.fail_on.iter().map(String::as_str).collect();
+    budget::judge(budget, &fail_on)
+}
+
+/// 2 over, 1 with less room than there should be or a rule broken; what isn't known fails only where that is asked for.
+fn code(report: &Report, strict: bool) -> ExitCode {
+    match report.verdict {
+        Verdict::Over => ExitCode::Critical,
+        _ if strict && !report.unknowns.is_empty() => ExitCode::Critical,
+        Verdict::Tight => ExitCode::Warning,
+        // Without a limit there is nothing that it could fit into.
+        Verdict::Unknown if report.servers.iter().any(|s| !s.max_connections.exact) => {
+            ExitCode::Unknown
+        }
+        Verdict::Fits | Verdict::Unknown => ExitCode::Ok,
+    }
+}
+
+/// One line a scenario.
+fn rows(report: &Report) -> String {
+    let mut out = String::from("server,scenario,peak,at_least,usable,verdict\r\n");
+    for server in &report.servers {
+        for scenario in &server.scenarios {
+            let name = server.name.replace('"', "\"\"");
+            out.push_str(&format!(
+                "\"{name}\",{},{},{},{},{}\r\n",
+                scenario.name,
+                scenario.peak.at_least,
+                !scenario.peak.exact,
+                server.usable.at_least,
+                scenario.verdict.word()
+            ));
+        }
+    }
+    out
+}
+
+pub fn explain(ctx: &mut Context<'_>, input: &BudgetInput) -> Result<ExitCode, Fault> {
+    let budget = files::budget(input)?;
+    let report = judged(&budget, input);
+    let fail_on: Vec<&str> = input.fail_on.iter().map(String::as_str).collect();
+    let largest: Vec<(String, Option<u64>)> = budget
+        .workloads
+        .iter()
+        .map(|workload| {
+            let most = budget::largest_that_fits(&budget, &workload.name, &fail_on);
+            (workload.name.clone(), most)
+        })
+        .collect();
+    if ctx.console.format == Format::Json {
+        let mut json = shown::json(&report);
+        json["schema"] = "stanch.budget_explain/1".into();
+        let all = largest
+            .iter()
+            .map(|(name, most)| (name.clone(), (*most).into()));
+        json["largest_pods_that_fit"] = serde_json::Value::Object(all.collect());
+        view::show_json(ctx.console, &json)?;
+        return Ok(ExitCode::Ok);
+    }
+    let text = shown::explain(&report, &largest, ctx.console.style.width);
+    ctx.console.result(&text)?;
+    Ok(ExitCode::Ok)
+}

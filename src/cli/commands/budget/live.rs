@@ -1,0 +1,177 @@
+//! `--live`, `--from`: the design against what is: the server's limits, and what each application really has open.
+
+use serde_json::{Value, json};
+
+use crate::analysis::connections;
+use crate::budget::{Breach, Level, Report, ServerReport};
+use crate::cli::args_budget::BudgetCheck;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::rounds;
+use crate::cli::settings::ConnectSettings;
+use crate::model::Snapshot;
+use crate::source::postgres::{Parts, round};
+use crate::source::saved;
+use crate::view;
+
+/// What is otherwise than designed.
+pub struct Drift {
+    pub breaches: Vec<Breach>,
+    pub text: String,
+    pub json: Value,
+}
+
+/// Reads the server, where that is asked for.
+pub async fn drift(
+    ctx: &mut Context<'_>,
+    args: &BudgetCheck,
+    report: &Report,
+) -> Result<Option<Drift>, Fault> {
+    let snapshot = match (&args.from, args.live) {
+        (Some(file), _) => saved::load(file)?,
+        (None, true) => {
+            let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
+            let connected = rounds::connect(ctx, &settings).await?;
+            let snapshot = round(&connected, Parts::ALL, settings.round).await;
+            connected.close().await;
+            snapshot?
+        }
+        (None, false) => return Ok(None),
+    };
+    let server = match report.servers.as_slice() {
+        [one] => one,
+        several => {
+            // By the name of the target, where the design calls it so.
+            let name = snapshot.target.name.as_deref().unwrap_or_default();
+            several.iter().find(|server| server.name == name).ok_or_else(|| {
+                let known: Vec<&str> = several.iter().map(|server| server.name.as_str()).collect();
+                Fault::Usage(format!(
+                    "which server of the budget is it? a target of stanch.yaml that is named like one of: {}",
+                    known.join(", ")
+                ))
+            })?
+        }
+    };
+    compare(server, &snapshot, ctx.console.style.width).map(Some)
+}
+
+fn compare(
+    server: &ServerReport,
+    snapshot: &Snapshot,
+    width: Option<usize>,
+) -> Result<Drift, Fault> {
+    let is = connections::report(snapshot).data;
+    let capacity = is
+        .capacity
+        .ok_or_else(|| Fault::Save("the server's limits can't be read".into()))?;
+    let mut breaches = Vec::new();
+    let mut say = |message: String| {
+        breaches.push(Breach::new("drift", Level::Warning, message, None));
+    };
+    let max = u64::from(capacity.max_connections);
+    if server.max_connections.exact && server.max_connections.at_least != max {
+        say(format!(
+            "{}: max_connections is {max}, designed {}",
+            server.name, server.max_connections.at_least
+        ));
+    }
+    let usable = u64::from(capacity.usable);
+    if server.usable.exact
+        && server.max_connections.at_least == max
+        && server.usable.at_least != usable
+    {
+        say(format!(
+            "{}: {usable} slots are usable, designed {} (a reserve differs)",
+            server.name, server.usable.at_least
+        ));
+    }
+    let mut rows = Vec::new();
+    let mut text = format!(
+        "\nlive: {} at {}: {} of {usable} usable slots taken\n",
+        view::clean(&snapshot.target.label()),
+        snapshot.taken_at,
+        capacity.used
+    );
+    let mut counted: u64 = 0;
+    for workload in &server.workloads {
+        let of = is
+            .groups
+            .iter()
+            .filter(|group| group.application_name.as_deref() == Some(workload.name.as_str()));
+        let now: u64 = of.map(|group| group.total as u64).sum();
+        counted += now;
+        let designed = workload.steady();
+        if designed.exact && now > designed.at_least {
+            say(format!(
+                "{}: {} has {now} connections, designed at most {}",
+                server.name, workload.name, designed.at_least
+            ));
+        }
+        text.push_str(&view::wrap(
+            &format!(
+                "{}: {now} connected, designed at most {}",
+                workload.name,
+                designed.words()
+            ),
+            width.unwrap_or(usize::MAX),
+            2,
+        ));
+        rows.push(json!({
+            "workload": workload.name,
+            "connected": now,
+            "designed": designed.exact.then_some(designed.at_least),
+        }));
+    }
+    let all: u64 = is.groups.iter().map(|group| group.total as u64).sum();
+    let others = all.saturating_sub(counted);
+    let headroom: u64 = server.headroom.iter().map(|(_, number)| number).sum();
+    text.push_str(&format!(
+        "  others: {others} connected, headroom {headroom}\n"
+    ));
+    if others > headroom {
+        let names: Vec<String> = is
+            .groups
+            .iter()
+            .filter(|group| {
+                !server
+                    .workloads
+                    .iter()
+                    .any(|w| group.application_name.as_deref() == Some(w.name.as_str()))
+            })
+            .map(|group| {
+                group
+                    .application_name
+                    .clone()
+                    .unwrap_or_else(|| "(no name)".into())
+            })
+            .collect();
+        let mut names = names;
+        names.sort();
+        names.dedup();
+        say(format!(
+            "{}: {others} connections are nobody's of the budget ({}), and the headroom is {headroom}",
+            server.name,
+            names.join(", ")
+        ));
+    }
+    for breach in &breaches {
+        text.push_str(&view::wrap(
+            &format!("drift: {}", view::clean(&breach.message)),
+            width.unwrap_or(usize::MAX),
+            0,
+        ));
+    }
+    Ok(Drift {
+        json: json!({
+            "taken_at": snapshot.taken_at,
+            "target": snapshot.target,
+            "max_connections": max,
+            "usable": usable,
+            "used": capacity.used,
+            "workloads": rows,
+            "others": others,
+        }),
+        breaches,
+        text,
+    })
+}

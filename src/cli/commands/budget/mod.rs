@@ -1,0 +1,19 @@
+//! `stanch budget check | explain | init`.
+
+mod check;
+mod files;
+mod init;
+mod live;
+
+use super::Context;
+use crate::cli::args_budget::BudgetCommand;
+use crate::cli::fault::Fault;
+use crate::model::ExitCode;
+
+pub async fn run(ctx: &mut Context<'_>, command: BudgetCommand) -> Result<ExitCode, Fault> {
+    match command {
+        BudgetCommand::Check(args) => check::run(ctx, &args).await,
+        BudgetCommand::Explain(input) => check::explain(ctx, &input),
+        BudgetCommand::Init(input) => init::run(ctx, &input),
+    }
+}

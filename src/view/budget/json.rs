@@ -1,0 +1,93 @@
+//! `stanch.budget/1`.
+
+use serde_json::{Value, json};
+
+use crate::budget::{
+    At, Breach, Count, Report, Scenario, ServerReport, Source, Unknown, WorkloadRow,
+};
+
+/// The whole report as one object.
+pub fn json(report: &Report) -> Value {
+    json!({
+        "schema": "stanch.budget/1",
+        "servers": report.servers.iter().map(server).collect::<Vec<_>>(),
+        "verdict": report.verdict.word(),
+        "unknowns": report.unknowns.iter().map(unknown).collect::<Vec<_>>(),
+        "breaches": report.breaches.iter().map(breach).collect::<Vec<_>>(),
+    })
+}
+
+/// A number that isn't known is null, and what is known of it beside it.
+fn number(count: Count) -> Value {
+    match count.exact {
+        true => count.at_least.into(),
+        false => Value::Null,
+    }
+}
+
+fn server(server: &ServerReport) -> Value {
+    json!({
+        "name": server.name,
+        "max_connections": number(server.max_connections),
+        "usable": number(server.usable),
+        "headroom": server.headroom.iter().map(|(name, number)| (name.clone(), (*number).into()))
+            .collect::<serde_json::Map<String, Value>>(),
+        "applications": server.applications.at_least,
+        "scenarios": server.scenarios.iter().map(scenario).collect::<Vec<_>>(),
+        "workloads": server.workloads.iter().map(workload).collect::<Vec<_>>(),
+        "verdict": server.verdict.word(),
+        "from": sources(&server.from),
+    })
+}
+
+fn scenario(scenario: &Scenario) -> Value {
+    json!({
+        "name": scenario.name,
+        "peak": scenario.peak.at_least,
+        "at_least": !scenario.peak.exact,
+        "of": scenario.of,
+        "verdict": scenario.verdict.word(),
+    })
+}
+
+fn workload(row: &WorkloadRow) -> Value {
+    json!({
+        "name": row.name,
+        "kind": row.kind,
+        "pods": number(row.pods),
+        "surge": number(row.surge),
+        "drain": number(row.drain),
+        "processes": number(row.processes),
+        "connections": number(row.connections),
+        "per_pod": number(row.per_pod),
+        "steady_at_least": row.steady().at_least,
+        "from": sources(&row.from),
+    })
+}
+
+fn sources(all: &[Source]) -> Vec<Value> {
+    let one = |source: &Source| {
+        json!({
+            "what": source.what,
+            "value": source.value,
+            "assumed": source.assumed,
+            "file": source.at.as_ref().map(|at| at.file.clone()),
+            "line": source.at.as_ref().map(|at| at.place.line),
+        })
+    };
+    all.iter().map(one).collect()
+}
+
+fn place(at: Option<&At>) -> (Option<String>, Option<usize>) {
+    (at.map(|at| at.file.clone()), at.map(|at| at.place.line))
+}
+
+fn unknown(unknown: &Unknown) -> Value {
+    let (file, line) = place(unknown.at.as_ref());
+    json!({ "what": unknown.what, "settle": unknown.settle, "file": file, "line": line })
+}
+
+fn breach(breach: &Breach) -> Value {
+    let (file, line) = place(breach.at.as_ref());
+    json!({ "rule": breach.rule, "level": breach.level.word(), "message": breach.message, "file": file, "line": line })
+}
