@@ -219,6 +219,8 @@ impl<'j> Join<'j> {
                 .iter()
                 .map(|(what, number, _)| (what.clone(), *number))
                 .collect(),
+            roles: spec.map(|spec| spec.roles.clone()).unwrap_or_default(),
+            databases: spec.map(|spec| spec.databases.clone()).unwrap_or_default(),
             warn_at: spec.and_then(|spec| spec.warn_at).unwrap_or(80.0),
             replica_of: spec
                 .and_then(|s| s.replica_of.clone())
@@ -342,6 +344,8 @@ fn implicit_server(budget: &mut Budget) {
         reserved: 0,
         provider_reserve: 0,
         headroom: Vec::new(),
+        roles: Vec::new(),
+        databases: Vec::new(),
         warn_at: 80.0,
         replica_of: None,
         from: Vec::new(),

@@ -172,6 +172,7 @@ pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
     for server in &servers {
         breaches.extend(Breach::of_server(server, fail_on));
     }
+    breaches.extend(super::limits::over(budget, fail_on));
     breaches.extend(
         budget
             .poolers

@@ -4,6 +4,8 @@
 mod count;
 mod flow;
 mod join;
+mod libraries;
+mod limits;
 mod math;
 mod pools;
 mod rules;

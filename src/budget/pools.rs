@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::count::{At, Count, Source};
-use super::sources::Container;
+use super::libraries::{self, ADDRESSES, LIBRARIES, Library, Most};
 use super::sources::rails::{Sidekiq, Value};
+use super::sources::{Container, Role};
 use super::spec::Unknown;
 
 /// The environment as it is known: a value, or that it is hidden.
@@ -40,11 +41,6 @@ const GENERIC: [&str; 6] = [
     "PGPOOLSIZE",
     "DB_MAX_OPEN_CONNS",
 ];
-const HIKARI: [&str; 2] = [
-    "SPRING_DATASOURCE_HIKARI_MAXIMUMPOOLSIZE",
-    "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE",
-];
-
 /// What is known of a variable.
 enum Var {
     Missing,
@@ -62,7 +58,12 @@ struct Reading<'p> {
 }
 
 /// The pool of a container; `None` where nothing shows that it has one.
-pub fn of(container: &Container, env: &Known, ruby: Ruby<'_>) -> Option<Pool> {
+pub fn of(
+    container: &Container,
+    env: &Known,
+    ruby: Ruby<'_>,
+    library: Option<&(String, At)>,
+) -> Option<Pool> {
     let reading = Reading {
         env,
         container,
@@ -76,17 +77,42 @@ pub fn of(container: &Container, env: &Known, ruby: Ruby<'_>) -> Option<Pool> {
     if reading.has(&["SQLALCHEMY_POOL_SIZE", "SQLALCHEMY_MAX_OVERFLOW"]) {
         return Some(reading.sqlalchemy());
     }
-    if reading.has(&HIKARI) || reading.has(&["SPRING_DATASOURCE_URL"]) {
-        return Some(reading.hikari());
+    if let Some((library, name)) = reading.of_variable() {
+        return Some(reading.of_library(library, name));
     }
-    if let Some((size, at)) = reading.of_url() {
-        return Some(reading.sized(size, "connections (of the URL)", at));
+    if reading.has(&["SPRING_DATASOURCE_URL"]) && library.is_none() {
+        return libraries::by_name("hikaricp").map(|library| reading.default(library, None));
+    }
+    if let Some((size, what, at)) = reading.of_url().or_else(|| reading.of_npgsql()) {
+        return Some(reading.sized(size, what, at));
+    }
+    if reading.runs("good_job") {
+        return Some(reading.good_job());
     }
     if reading.has(&["RAILS_MAX_THREADS", "DB_POOL"]) || ruby.pool.is_some() {
         return Some(reading.rails());
     }
-    let name = GENERIC.iter().find(|name| env.contains_key(**name))?;
-    Some(reading.generic(name))
+    if let Some(name) = GENERIC.iter().find(|name| env.contains_key(**name)) {
+        return Some(reading.generic(name));
+    }
+    if let Some((name, at)) = library {
+        let library = libraries::by_name(name)?;
+        return Some(reading.default(library, Some(at)));
+    }
+    if let Some((name, at)) = reading.client() {
+        return Some(reading.one(name, at));
+    }
+    if let Some(library) = LIBRARIES
+        .iter()
+        .find(|library| library.shown_by.is_some_and(|name| env.contains_key(name)))
+    {
+        return Some(reading.default(library, None));
+    }
+    let (name, at) = reading.address()?;
+    Some(match container.role {
+        Role::Init => reading.migrates(at),
+        _ => reading.connects(&name, at),
+    })
 }
 
 impl Reading<'_> {
@@ -317,14 +343,153 @@ impl Reading<'_> {
         Count::at_least(0)
     }
 
-    fn hikari(mut self) -> Pool {
-        let name = HIKARI.iter().find(|name| self.env.contains_key(**name));
-        let size = self.number(name.unwrap_or(&HIKARI[0]), "maximumPoolSize", 10);
-        self.done(Count::known(1), size)
+    /// The library whose own variable is set.
+    fn of_variable(&self) -> Option<(&'static Library, &'static str)> {
+        LIBRARIES.iter().find_map(|library| {
+            let set = |name: &&&str| self.env.contains_key(**name);
+            Some((library, *library.variables.iter().find(set)?))
+        })
+    }
+
+    fn of_library(mut self, library: &Library, name: &str) -> Pool {
+        let what = format!("connections per process of {}", library.name);
+        let size = self.number(name, &what, 0);
+        let processes = self.workers();
+        self.done(processes, size)
+    }
+
+    /// What a library does where nothing says a number.
+    fn default(mut self, library: &Library, said: Option<&At>) -> Pool {
+        let processes = self.workers();
+        let at = Some(said.unwrap_or(&self.container.at).clone());
+        let what = format!("connections per process (the default of {})", library.name);
+        let size = match library.most {
+            Most::Number(number) => {
+                self.from.push(Source::assumed(&what, number, at));
+                Count::known(number)
+            }
+            Most::OfThreads => match self.flag("--threads", "--threads") {
+                Some((threads, at)) => {
+                    self.from
+                        .push(Source::said("threads (--threads)", threads, at));
+                    Count::known(threads)
+                }
+                None => {
+                    self.from.push(Source::assumed("threads", 1, at));
+                    Count::known(1)
+                }
+            },
+            Most::OfCores(_) | Most::Unlimited => {
+                let (why, least) = match library.most {
+                    Most::OfCores(least) => ("follows the processors of its node", least),
+                    _ => ("is without a limit", 0),
+                };
+                self.unknown = Some(Unknown {
+                    what: format!("the pool of {}, which {why}", library.name),
+                    settle: "its size in the environment, an annotation stanch.dev/connections, or connections in budget.yaml".into(),
+                    at,
+                });
+                Count::at_least(least)
+            }
+        };
+        self.done(processes, size)
+    }
+
+    /// `Maximum Pool Size=50` in a connection string of .NET.
+    fn of_npgsql(&self) -> Option<(u64, &'static str, At)> {
+        self.env.iter().find_map(|(name, (text, at))| {
+            let text = text
+                .as_ref()
+                .filter(|_| name.starts_with("ConnectionStrings__"))?;
+            let size = text.split(';').find_map(|pair| {
+                let (key, value) = pair.split_once('=')?;
+                let key = key.to_lowercase().replace(' ', "");
+                let known = matches!(key.as_str(), "maximumpoolsize" | "maxpoolsize");
+                known.then(|| value.trim().parse().ok()).flatten()
+            })?;
+            Some((
+                size,
+                "connections per process (Maximum Pool Size)",
+                at.clone(),
+            ))
+        })
+    }
+
+    /// A program of PostgreSQL's own, which opens one connection (pg_dump and pg_restore with -j: one more than jobs).
+    fn client(&self) -> Option<(&'static str, At)> {
+        let at = self.container.command.first()?.1.clone();
+        let program = ["psql", "pg_dump", "pg_restore", "pg_dumpall"]
+            .into_iter()
+            .find(|program| self.runs(program))?;
+        Some((program, at))
+    }
+
+    fn one(mut self, program: &str, at: At) -> Pool {
+        let jobs = self.flag("-j", "--jobs").map_or(0, |(jobs, _)| jobs);
+        let size = 1 + if program == "psql" { 0 } else { jobs };
+        self.from
+            .push(Source::said(&format!("connections ({program})"), size, at));
+        self.done(Count::known(1), Count::known(size))
+    }
+
+    /// A variable that says where the database is, unless it is of another kind.
+    fn address(&self) -> Option<(String, At)> {
+        let other = |text: &str| {
+            let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+            scheme.is_some_and(|scheme| !scheme.to_lowercase().contains("postgres"))
+        };
+        let named = ADDRESSES
+            .iter()
+            .filter_map(|name| self.env.get_key_value(*name));
+        let strings = self
+            .env
+            .iter()
+            .filter(|(name, _)| name.starts_with("ConnectionStrings__"));
+        let mut all = named.chain(strings);
+        let (name, (_, at)) = all.find(|(_, (text, _))| !text.as_deref().is_some_and(other))?;
+        Some((name.clone(), at.clone()))
+    }
+
+    /// What runs before the application connects once, and is gone when that begins.
+    fn migrates(mut self, at: At) -> Pool {
+        self.from.push(Source::assumed(
+            "connections (runs before the others)",
+            1,
+            Some(at),
+        ));
+        self.done(Count::known(1), Count::known(1))
+    }
+
+    fn connects(mut self, name: &str, at: At) -> Pool {
+        let processes = self.workers();
+        self.unknown = Some(Unknown {
+            what: format!(
+                "how many connections a process of container {} opens: it has {name}",
+                self.container.name
+            ),
+            settle: "an annotation stanch.dev/connections or stanch.dev/pool (the library: node-pg, …), or budget.yaml".into(),
+            at: Some(at),
+        });
+        self.done(processes, Count::at_least(0))
+    }
+
+    /// GoodJob's threads, and two of its own.
+    fn good_job(mut self) -> Pool {
+        let threads = match self.flag("--max-threads", "--max-threads") {
+            Some((threads, at)) => {
+                self.from
+                    .push(Source::said("threads (--max-threads)", threads, at));
+                Count::known(threads)
+            }
+            None => self.number("GOOD_JOB_MAX_THREADS", "threads", 5),
+        };
+        let at = Some(self.container.at.clone());
+        self.from.push(Source::assumed("GoodJob's own", 2, at));
+        self.done(Count::known(1), threads.plus(Count::known(2)))
     }
 
     /// `?connection_limit=5` (Prisma), `?pool_max_conns=5` (pgx).
-    fn of_url(&self) -> Option<(u64, At)> {
+    fn of_url(&self) -> Option<(u64, &'static str, At)> {
         let (Some(url), at) = self.env.get("DATABASE_URL")? else {
             return None;
         };
@@ -335,7 +500,7 @@ impl Reading<'_> {
             known
                 .then(|| value.parse().ok())
                 .flatten()
-                .map(|size| (size, at.clone()))
+                .map(|size| (size, "connections (of the URL)", at.clone()))
         })
     }
 

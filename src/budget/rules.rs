@@ -46,6 +46,10 @@ pub const RULES: &[(&str, &str)] = &[
         "budget.tight",
         "application pools in sum take more of max_connections than they should in normal operation",
     ),
+    (
+        "limit.over",
+        "what logs in as a role, or to a database, is more than its CONNECTION LIMIT",
+    ),
     ("budget.unknown", "a number of the budget isn't known"),
     (
         "pooler.client_limit",

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::libraries::library_names;
 use super::sources::POOL;
 
 /// Of the whole file.
@@ -11,15 +12,15 @@ pub fn budget() -> Json {
     let surge = json!({ "anyOf": [number, { "type": "string", "pattern": "^[0-9.]+%$" }] });
     let plain = json!({ "type": ["string", "number", "boolean"] });
     let pool: Vec<(&str, Json)> = POOL.iter().map(|name| (*name, plain.clone())).collect();
+    let numbers = json!({ "type": "object", "additionalProperties": number });
     let server = object(&[
         ("max_connections", number.clone()),
         ("superuser_reserved_connections", number.clone()),
         ("reserved_connections", number.clone()),
         ("provider_reserve", number.clone()),
-        (
-            "headroom",
-            json!({ "type": "object", "additionalProperties": number }),
-        ),
+        ("headroom", numbers.clone()),
+        ("roles", numbers.clone()),
+        ("databases", numbers),
         ("warn_at", json!({ "type": ["string", "number"] })),
         ("replica_of", text.clone()),
         ("conf", text.clone()),
@@ -31,6 +32,9 @@ pub fn budget() -> Json {
     let workload = object(&[
         ("target", text.clone()),
         ("manifest", text.clone()),
+        ("role", text.clone()),
+        ("database", text.clone()),
+        ("library", json!({ "enum": library_names() })),
         ("pods", number.clone()),
         ("processes", number.clone()),
         ("connections", number.clone()),

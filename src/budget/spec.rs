@@ -27,6 +27,9 @@ pub struct Server {
     pub provider_reserve: u64,
     /// Each one named, in every peak.
     pub headroom: Vec<(String, u64)>,
+    /// Limits of their own, by name.
+    pub roles: Vec<(String, u64, At)>,
+    pub databases: Vec<(String, u64, At)>,
     /// Application pools in sum at most so many percent of max_connections, in normal operation.
     pub warn_at: f64,
     /// The server whose load it takes over, and which takes its load in a failover.
@@ -58,6 +61,9 @@ pub struct Workload {
     /// A server's or a pooler's name, and where that stands.
     pub target: Option<String>,
     pub target_at: Option<At>,
+    /// Whom it logs in as and where, as far as it is known.
+    pub role: Option<String>,
+    pub database: Option<String>,
     pub at: At,
     /// How the surge follows from the pods, and whether old ones are still ending.
     pub surge_rule: Surge,
@@ -86,6 +92,9 @@ pub struct Pooler {
     pub surge: Count,
     /// Server connections of one instance at most.
     pub cap: Count,
+    /// The same of each role and of each database of the server.
+    pub by_role: Vec<(String, u64)>,
+    pub by_database: Vec<(String, u64)>,
     /// Clients of one instance at most.
     pub max_clients: u64,
     pub from: Vec<Source>,

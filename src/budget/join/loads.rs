@@ -1,6 +1,7 @@
 //! Workloads: manifests with what the budget says of them, and those that only the budget knows.
 
 use super::super::count::{At, Count, Source};
+use super::super::libraries;
 use super::super::pools::{self, Known, Pool, Ruby};
 use super::super::rules::{self, Breach, Level};
 use super::super::sources::{
@@ -67,15 +68,19 @@ impl Join<'_> {
             sidekiq: sidekiq.as_ref(),
             pool: database.as_ref(),
         };
+        let library = spec
+            .and_then(|spec| spec.library.as_ref())
+            .or(manifest.library.as_ref());
+        known_library(library)?;
         let pools: Vec<(Role, Pool)> = containers
             .iter()
             .filter_map(|container| {
                 let env = self.env(container, &manifest.namespace);
-                let of_app = match container.role {
-                    Role::App => ruby,
-                    _ => Ruby::default(),
+                let (ruby, library) = match container.role {
+                    Role::App => (ruby, library),
+                    _ => (Ruby::default(), None),
                 };
-                Some((container.role, pools::of(container, &env, of_app)?))
+                Some((container.role, pools::of(container, &env, ruby, library)?))
             })
             .collect();
         let annotated = manifest.target.is_some()
@@ -125,10 +130,12 @@ impl Join<'_> {
             sidekiq: sidekiq.as_ref(),
             pool: database.as_ref(),
         };
-        let pools: Vec<(Role, Pool)> = pools::of(&container, &Known::new(), ruby)
-            .map(|pool| (Role::App, pool))
-            .into_iter()
-            .collect();
+        let pools: Vec<(Role, Pool)> =
+            pools::of(&container, &Known::new(), ruby, spec.library.as_ref())
+                .map(|pool| (Role::App, pool))
+                .into_iter()
+                .collect();
+        known_library(spec.library.as_ref())?;
         let set = self.options.set(&spec.name, "pods");
         let (pods, source) = match (set, &spec.pods) {
             (Some(pods), _) => (pods, Source::asked("pods (--set)", pods)),
@@ -267,7 +274,13 @@ impl Join<'_> {
         for pool in &opens.pools {
             rules::of_threads(&name, pool, &mut self.budget.breaches);
         }
+        let named = |of: fn(&WorkloadSpec) -> &Option<(String, At)>| {
+            spec.and_then(|spec| of(spec).as_ref())
+                .map(|(name, _)| name.clone())
+        };
         self.budget.workloads.push(Workload {
+            role: named(|spec| &spec.role),
+            database: named(|spec| &spec.database),
             target: target.as_ref().map(|(target, _)| target.clone()),
             target_at: target.map(|(_, at)| at),
             surge: made.surge.of(made.pods),
@@ -283,5 +296,16 @@ impl Join<'_> {
             from,
             at,
         });
+    }
+}
+
+fn known_library(library: Option<&(String, At)>) -> Result<(), Fault> {
+    match library {
+        Some((name, at)) if libraries::by_name(name).is_none() => {
+            let known = libraries::library_names().join(", ");
+            let what = format!("no library {name:?} is known; there are: {known}");
+            Err(Fault::new(&at.file, at.place, what))
+        }
+        _ => Ok(()),
     }
 }

@@ -29,14 +29,7 @@ impl Join<'_> {
             let manifest = all.manifests.iter().position(|m| m.name == spec.name);
             let mut made = match manifest {
                 Some(at) => self.pods(&spec.name, at, scaled),
-                None => Made {
-                    pods: Count::known(1),
-                    from: vec![Source::assumed("pods", 1, Some(spec.at.clone()))],
-                    surge: Surge::None,
-                    surge_from: None,
-                    drains: false,
-                    unknown: None,
-                },
+                None => alone(bouncer, Some(spec.at.clone())),
             };
             if let Some((pods, at)) = &spec.pods {
                 made.pods = Count::known(*pods);
@@ -46,6 +39,7 @@ impl Join<'_> {
             if let Some(pods) = self.options.set(&spec.name, "pods") {
                 made.pods = Count::known(pods);
                 made.from = vec![Source::asked("pods (--set)", pods)];
+                made.unknown = None;
             }
             if let Some((surge, at)) = &spec.surge {
                 made.surge = *surge;
@@ -70,14 +64,7 @@ impl Join<'_> {
                 .next()
                 .unwrap_or(&bouncer.file)
                 .to_owned();
-            let made = Made {
-                pods: Count::known(1),
-                from: vec![Source::assumed("pods", 1, None)],
-                surge: Surge::None,
-                surge_from: None,
-                drains: false,
-                unknown: None,
-            };
+            let made = alone(Some(bouncer), None);
             self.pooler(name, None, made, Some(bouncer), None)?;
         }
         Ok(())
@@ -96,11 +83,15 @@ impl Join<'_> {
             Some(bouncer) => {
                 let (cap, sources, unknown) = bouncer.cap()?;
                 from.extend(sources);
-                self.budget.unknowns.extend(unknown.map(|what| Unknown {
-                    what: format!("pooler {name}: {what}"),
-                    settle: "an auth_file beside it, or max_db_connections".into(),
-                    at: Some(At::new(&bouncer.file, Place { line: 1, column: 1 })),
-                }));
+                self.budget.unknowns.extend(
+                    unknown.map(|what| Unknown {
+                        what: format!("pooler {name}: {what}"),
+                        settle:
+                            "max_db_connections of each database, or an auth_file with everybody"
+                                .into(),
+                        at: Some(At::new(&bouncer.file, Place { line: 1, column: 1 })),
+                    }),
+                );
                 (cap, bouncer.number("max_client_conn", 100)?)
             }
             None => {
@@ -112,6 +103,10 @@ impl Join<'_> {
                 (Count::at_least(0), 100)
             }
         };
+        let (by_role, by_database) = match bouncer {
+            Some(bouncer) => bouncer.shares()?,
+            None => Default::default(),
+        };
         from.extend(made.surge_from);
         self.budget.unknowns.extend(made.unknown);
         self.budget.poolers.push(Pooler {
@@ -120,10 +115,49 @@ impl Join<'_> {
             surge: made.surge.of(made.pods),
             pods: made.pods,
             cap,
+            by_role,
+            by_database,
             max_clients,
             name,
             from,
         });
         Ok(())
+    }
+}
+
+/// Instances where nothing else says how many: as many as list each other as peers, else one.
+fn alone(bouncer: Option<&PgBouncer>, at: Option<At>) -> Made {
+    let peers = bouncer.map(|one| one.peers.as_slice()).unwrap_or_default();
+    let (pods, source) = match peers {
+        [first, _, ..] => {
+            let count = peers.len() as u64;
+            (count, Source::said("pods ([peers])", count, first.clone()))
+        }
+        _ => (1, Source::assumed("pods", 1, at)),
+    };
+    let mut unknown = None;
+    if let Some(bouncer) = bouncer
+        && peers.len() < 2
+        && bouncer.word("so_reuseport") == Some("1")
+    {
+        unknown = Some(Unknown {
+            what: format!(
+                "how many processes share the port ({}: so_reuseport)",
+                bouncer.file
+            ),
+            settle: "pods of the pooler in budget.yaml, or [peers]".into(),
+            at: bouncer.at("so_reuseport"),
+        });
+    }
+    Made {
+        pods: Count {
+            at_least: pods,
+            exact: unknown.is_none(),
+        },
+        from: vec![source],
+        surge: Surge::None,
+        surge_from: None,
+        drains: false,
+        unknown,
     }
 }

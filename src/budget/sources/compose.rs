@@ -49,6 +49,7 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
             name: name.to_owned(),
             namespace: "default".into(),
             target: label("stanch.dev/target"),
+            library: label("stanch.dev/pool"),
             connections: count_of("stanch.dev/connections"),
             processes: count_of("stanch.dev/processes"),
             pods: Pods {

@@ -72,6 +72,7 @@ fn service(file: &str, doc: &Node, name: &str) -> Result<Manifest, Fault> {
         target: None,
         connections: None,
         processes: None,
+        library: None,
         pods: Pods {
             count: Count::known(count),
             from: vec![source],

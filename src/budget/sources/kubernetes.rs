@@ -178,13 +178,15 @@ fn manifest(file: &str, doc: &Node, kind: &str) -> Result<Manifest, Fault> {
         })?;
         Ok(Some((number, At::new(file, node.place))))
     };
-    let target = annotation("stanch.dev/target")
-        .and_then(|node| Some((plain(&node)?, At::new(file, node.place))));
+    let word = |key: &str| {
+        annotation(key).and_then(|node| Some((plain(&node)?, At::new(file, node.place))))
+    };
     Ok(Manifest {
         pods: pods(file, doc, kind, job)?,
         kind: kind.to_owned(),
         at: At::new(file, doc.place),
-        target,
+        target: word("stanch.dev/target"),
+        library: word("stanch.dev/pool"),
         connections: count("stanch.dev/connections")?,
         processes: count("stanch.dev/processes")?,
         containers: pod

@@ -17,6 +17,8 @@ pub struct PgBouncer {
     pub users: BTreeMap<String, BTreeMap<String, String>>,
     /// Of `auth_file`; `None`: it can't be read, or there is none.
     pub logins: Option<BTreeSet<String>>,
+    /// Processes that share the port, as `[peers]` lists them.
+    pub peers: Vec<At>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,6 +51,7 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Option<PgBouncer>, Fault>
         databases: Vec::new(),
         users: BTreeMap::new(),
         logins: None,
+        peers: Vec::new(),
     };
     let mut section = None;
     lines(input, files, 0, &mut section, &mut read)?;
@@ -125,7 +128,7 @@ fn lines(
                 };
                 read.users.insert(name.trim_matches('"').to_owned(), values);
             }
-            Some(_) => {}
+            Some(_) => read.peers.push(At::new(&input.path, place)),
             None => return fault("a line before any section".into()),
         }
     }
@@ -222,8 +225,6 @@ impl PgBouncer {
         let reserve = self.number("reserve_pool_size", 0)?;
         let per_database = self.number("max_db_connections", 0)?;
         let per_user = self.number("max_user_connections", 0)?;
-        let waits = self.word("reserve_pool_timeout").unwrap_or("5");
-        let no_reserve = waits.parse::<f64>().is_ok_and(|seconds| seconds == 0.0);
         let mut from = Vec::new();
         let say = |name: &str, value: u64, from: &mut Vec<Source>| {
             from.push(match self.at(name) {
@@ -243,7 +244,82 @@ impl PgBouncer {
                 say(name, limit, &mut from);
             }
         }
-        let mut unknown = None;
+        let table = self.table()?;
+        let most = flow::most(&table.pools, &table.rows, &table.columns);
+        let pairs = table.pools.iter().flatten().filter(|size| **size > 0);
+        from.push(Source::assumed(
+            "pools (database, user)",
+            pairs.count(),
+            None,
+        ));
+        let cap = Count {
+            at_least: most,
+            exact: table.unknown.is_none(),
+        };
+        Ok((cap, from, table.unknown))
+    }
+
+    /// The most that each role, and each database of the server, can have open of it.
+    ///
+    /// # Errors
+    /// A value that PgBouncer wouldn't take.
+    pub fn shares(&self) -> Result<(Shares, Shares), Fault> {
+        let table = self.table()?;
+        let only = |keep: &dyn Fn(usize, usize) -> bool| {
+            let mut pools = table.pools.clone();
+            for (d, row) in pools.iter_mut().enumerate() {
+                for (u, size) in row.iter_mut().enumerate() {
+                    *size *= u64::from(keep(d, u));
+                }
+            }
+            flow::most(&pools, &table.rows, &table.columns)
+        };
+        let roles = table.users.iter().enumerate();
+        let by_role = roles
+            .filter(|(_, user)| !user.is_empty())
+            .map(|(n, user)| (user.clone(), only(&|_, u| u == n)))
+            .collect();
+        let real = |database: &Database| {
+            let of = database.values.get("dbname");
+            of.unwrap_or(&database.name).clone()
+        };
+        let mut names: Vec<String> = self.databases.iter().map(real).collect();
+        names.sort();
+        names.dedup();
+        let by_database = names
+            .into_iter()
+            .map(|name| {
+                let most = only(&|d, _| real(&self.databases[d]) == name);
+                (name, most)
+            })
+            .collect();
+        Ok((by_role, by_database))
+    }
+
+    /// Anybody may connect, not only who is in the `auth_file`.
+    fn lets_in_anybody(&self, database: &Database) -> Option<&'static str> {
+        if database.values.contains_key("user") {
+            return None;
+        }
+        if self.settings.contains_key("auth_user") || database.values.contains_key("auth_user") {
+            return Some("who connects: auth_query lets in whoever the server knows");
+        }
+        let outside = matches!(self.word("auth_type"), Some("pam" | "ldap"));
+        if outside {
+            return Some("who connects: auth_type asks another service");
+        }
+        let none = self.logins.is_none();
+        none.then_some("who connects: there is no auth_file to be read")
+    }
+
+    /// Each database with each user.
+    fn table(&self) -> Result<Table, Fault> {
+        let size = self.number("default_pool_size", 20)?;
+        let reserve = self.number("reserve_pool_size", 0)?;
+        let per_database = self.number("max_db_connections", 0)?;
+        let per_user = self.number("max_user_connections", 0)?;
+        let waits = self.word("reserve_pool_timeout").unwrap_or("5");
+        let no_reserve = waits.parse::<f64>().is_ok_and(|seconds| seconds == 0.0);
         let fixed = self
             .databases
             .iter()
@@ -251,37 +327,39 @@ impl PgBouncer {
         let mut users: Vec<String> = self.logins.iter().flatten().cloned().chain(fixed).collect();
         users.sort();
         users.dedup();
-        let anonymous = self.logins.is_none();
-        if anonymous
-            && self
-                .databases
-                .iter()
-                .any(|db| !db.values.contains_key("user"))
-        {
-            unknown = Some("who connects: there is no auth_file to be read".to_owned());
-            // At least one user has a pool in each database.
-            users.push(String::new());
-        }
+        // Whoever else comes.
+        users.push(String::new());
         let number = |values: &BTreeMap<String, String>, names: &[&str]| -> Option<u64> {
             names
                 .iter()
                 .find_map(|name| values.get(*name)?.parse().ok())
         };
         let limit = |number: u64| (number > 0).then_some(number);
-        let mut pools: Vec<Vec<u64>> = Vec::new();
-        let mut rows: Vec<Option<u64>> = Vec::new();
+        let (mut pools, mut rows) = (Vec::new(), Vec::new());
+        let mut unknown = None;
         for database in &self.databases {
             if database.name == "*" {
                 unknown = Some("how many databases there are: [databases] has a *".to_owned());
             }
+            let own = number(&database.values, &["max_db_connections"]);
+            let row = limit(own.unwrap_or(per_database));
+            let anybody = self.lets_in_anybody(database);
+            if let (Some(why), None, None) = (anybody, row, &unknown) {
+                unknown = Some(why.to_owned());
+            }
             let only = database.values.get("user");
             let pool = |user: &String| -> u64 {
+                // As many as the limit of the database lets in; without one at least the first of them.
+                let others = anybody.is_some() && user.is_empty();
+                if let (true, Some(row)) = (others, row) {
+                    return row;
+                }
                 let joins = match only {
                     Some(only) => only == user,
-                    None => {
-                        !anonymous && self.logins.as_ref().is_some_and(|all| all.contains(user))
-                            || anonymous && user.is_empty()
-                    }
+                    None => match &self.logins {
+                        Some(all) => all.contains(user),
+                        None => others,
+                    },
                 };
                 if !joins {
                     return 0;
@@ -297,28 +375,35 @@ impl PgBouncer {
                 size + if no_reserve { 0 } else { reserve }
             };
             pools.push(users.iter().map(pool).collect());
-            let own = number(&database.values, &["max_db_connections"]);
-            rows.push(limit(own.unwrap_or(per_database)));
+            rows.push(row);
         }
-        let columns: Vec<Option<u64>> = users
-            .iter()
-            .map(|user| {
-                let own = self
-                    .users
-                    .get(user)
-                    .and_then(|v| number(v, &["max_user_connections"]));
-                limit(own.unwrap_or(per_user))
-            })
-            .collect();
-        let most = flow::most(&pools, &rows, &columns);
-        let pairs = pools.iter().flatten().filter(|size| **size > 0).count();
-        from.push(Source::assumed("pools (database, user)", pairs, None));
-        let cap = Count {
-            at_least: most,
-            exact: unknown.is_none(),
+        let column = |user: &String| {
+            let of_user = self.users.get(user);
+            let own = of_user.and_then(|values| number(values, &["max_user_connections"]));
+            // What anybody has of it is many users', each with a limit of its own.
+            let per_user = if user.is_empty() { 0 } else { per_user };
+            limit(own.unwrap_or(per_user))
         };
-        Ok((cap, from, unknown))
+        Ok(Table {
+            columns: users.iter().map(column).collect(),
+            users,
+            pools,
+            rows,
+            unknown,
+        })
     }
+}
+
+/// Connections by name.
+type Shares = Vec<(String, u64)>;
+
+/// Pools of each database (rows) for each user (columns), with their limits.
+struct Table {
+    users: Vec<String>,
+    pools: Vec<Vec<u64>>,
+    rows: Vec<Option<u64>>,
+    columns: Vec<Option<u64>>,
+    unknown: Option<String>,
 }
 
 #[cfg(test)]

@@ -23,6 +23,9 @@ pub struct ServerSpec {
     pub reserved: Option<(u64, At)>,
     pub provider_reserve: Option<(u64, At)>,
     pub headroom: Vec<(String, u64, At)>,
+    /// `ALTER ROLE … CONNECTION LIMIT`, and the same of databases.
+    pub roles: Vec<(String, u64, At)>,
+    pub databases: Vec<(String, u64, At)>,
     /// Percent.
     pub warn_at: Option<f64>,
     pub replica_of: Option<(String, At)>,
@@ -39,6 +42,11 @@ pub struct WorkloadSpec {
     pub target: Option<(String, At)>,
     /// The manifest that it is about, where that has another name.
     pub manifest: Option<(String, At)>,
+    /// Whom it logs in as, and where: for the limits of roles and databases.
+    pub role: Option<(String, At)>,
+    pub database: Option<(String, At)>,
+    /// The library of its pool, whose default is taken where nothing says a number.
+    pub library: Option<(String, At)>,
     pub pods: Option<(u64, At)>,
     pub processes: Option<(u64, At)>,
     pub connections: Option<(u64, At)>,
@@ -74,20 +82,25 @@ pub struct Suppression {
     pub at: At,
 }
 
-const SERVER: [&str; 9] = [
+const SERVER: [&str; 11] = [
     "max_connections",
     "superuser_reserved_connections",
     "reserved_connections",
     "provider_reserve",
     "headroom",
+    "roles",
+    "databases",
     "warn_at",
     "replica_of",
     "conf",
     "settings",
 ];
-const WORKLOAD: [&str; 10] = [
+const WORKLOAD: [&str; 13] = [
     "target",
     "manifest",
+    "role",
+    "database",
+    "library",
     "pods",
     "processes",
     "connections",
@@ -195,14 +208,12 @@ impl<'n> Fields<'n> {
 
 fn server(file: &str, name: String, node: &Node) -> Result<ServerSpec, Fault> {
     let fields = Fields::of(file, node, &SERVER)?;
-    let mut headroom = Vec::new();
-    for (what, node) in entries(file, node.get("headroom"))? {
-        headroom.push((
-            what,
-            number(file, node, "headroom")?,
-            At::new(file, node.place),
-        ));
-    }
+    let numbers = |key: &str| -> Result<Vec<(String, u64, At)>, Fault> {
+        let one = |(name, node): (String, &Node)| {
+            Ok((name, number(file, node, key)?, At::new(file, node.place)))
+        };
+        entries(file, node.get(key))?.into_iter().map(one).collect()
+    };
     let warn_at = match node.get("warn_at") {
         None => None,
         Some(node) => {
@@ -227,7 +238,9 @@ fn server(file: &str, name: String, node: &Node) -> Result<ServerSpec, Fault> {
         replica_of: fields.text("replica_of")?,
         conf: fields.text("conf")?,
         settings: fields.plain("settings")?,
-        headroom,
+        headroom: numbers("headroom")?,
+        roles: numbers("roles")?,
+        databases: numbers("databases")?,
         warn_at,
         name,
     })
@@ -242,6 +255,9 @@ fn workload(file: &str, name: String, node: &Node) -> Result<WorkloadSpec, Fault
         at: At::new(file, node.place),
         target: fields.text("target")?,
         manifest: fields.text("manifest")?,
+        role: fields.text("role")?,
+        database: fields.text("database")?,
+        library: fields.text("library")?,
         pods: fields.number("pods")?,
         processes: fields.number("processes")?,
         connections: fields.number("connections")?,

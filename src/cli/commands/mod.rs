@@ -6,6 +6,7 @@ mod completions;
 mod doctor;
 mod drill;
 mod explain;
+mod formats;
 mod man;
 mod pg;
 mod query;
@@ -19,7 +20,7 @@ use super::args::{Args, Command};
 use super::fault::Fault;
 use crate::model::ExitCode;
 use crate::source::postgres::Environment;
-use crate::view::{Console, Format};
+use crate::view::Console;
 
 /// What every command is given.
 pub struct Context<'c> {
@@ -32,21 +33,7 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
     let Some(command) = args.command else {
         return welcome::run(console);
     };
-    if console.format == Format::Prometheus && !command.is_measured() {
-        return Err(Fault::not_measured());
-    }
-    if console.format.is_for_ci() && !matches!(command, Command::Budget(_)) {
-        return Err(Fault::Usage(
-            "--format sarif, junit and github: budget check has them".into(),
-        ));
-    }
-    if console.list.is_some()
-        && !(command.has_lists() && matches!(console.format, Format::Csv | Format::Markdown))
-    {
-        return Err(Fault::Usage(
-            "--list: with -o csv or -o md, of a report".into(),
-        ));
-    }
+    formats::check(&command, console)?;
     let mut ctx = Context {
         console,
         env,

@@ -1,0 +1,90 @@
+//! Which reader a file is for, by its name and by what stands in it.
+
+use super::{
+    Fault, Files, Found, Input, compose, ecs, kubernetes, pgbouncer, postgres_conf, rails,
+    spec_file,
+};
+use crate::yaml::{self, Place};
+
+/// Reads one file. What isn't any of ours is nothing.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(input: &Input, files: Files<'_>) -> Result<Vec<Found>, Fault> {
+    let name = input.path.rsplit('/').next().unwrap_or(&input.path);
+    let top = Place { line: 1, column: 1 };
+    if matches!(
+        name,
+        "kustomization.yaml" | "kustomization.yml" | "Kustomization"
+    ) {
+        let what =
+            "a kustomization is no manifest: kustomize build … | stanch budget check /dev/stdin";
+        return Err(Fault::new(&input.path, top, what));
+    }
+    let ending = name.rsplit('.').next().unwrap_or_default();
+    match ending {
+        "ini" => pgbouncer::read(input, files)
+            .map(|found| found.map(Found::PgBouncer).into_iter().collect()),
+        "conf" => Ok(vec![Found::Conf(postgres_conf::read(input, files)?)]),
+        "yaml" | "yml" => read_yaml(input, name),
+        "json" => read_yaml(input, name),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn read_yaml(input: &Input, name: &str) -> Result<Vec<Found>, Fault> {
+    if rails::is_sidekiq(name) {
+        return Ok(vec![Found::Sidekiq(rails::sidekiq(input)?)]);
+    }
+    if rails::is_database(name) {
+        return Ok(vec![Found::Database(rails::database(input)?)]);
+    }
+    if let Some(place) = helm(&input.text) {
+        let what = "an unrendered Helm template: helm template … | stanch budget check /dev/stdin";
+        return Err(Fault::new(&input.path, place, what));
+    }
+    let docs = yaml::parse_all(&input.text)
+        .map_err(|wrong| Fault::new(&input.path, wrong.place, wrong.what))?;
+    let mut found = Vec::new();
+    for doc in &docs {
+        if doc.get("apiVersion").is_some() && doc.get("kind").is_some() {
+            kubernetes::read(&input.path, doc, &mut found)?;
+        } else if doc
+            .get("services")
+            .is_some_and(|services| !services.map().is_empty())
+        {
+            compose::read(&input.path, doc, &mut found)?;
+        } else if ["servers", "workloads", "poolers"]
+            .iter()
+            .any(|key| doc.get(key).is_some())
+        {
+            found.push(Found::Spec(spec_file::read(&input.path, doc)?));
+        } else {
+            ecs::read(&input.path, doc, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+/// Where a text is a template that has to be rendered first.
+fn helm(text: &str) -> Option<Place> {
+    const SIGNS: [&str; 6] = [
+        ".Values",
+        ".Release",
+        ".Chart",
+        "include ",
+        "template ",
+        "toYaml",
+    ];
+    text.lines().enumerate().find_map(|(n, line)| {
+        let at = line.find("{{")?;
+        let inside = &line[at..];
+        SIGNS
+            .iter()
+            .any(|sign| inside.contains(sign))
+            .then_some(Place {
+                line: n + 1,
+                column: at + 1,
+            })
+    })
+}

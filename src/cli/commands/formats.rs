@@ -1,0 +1,24 @@
+//! Which command can be shown in which format: what can't is a mistake of the command line, before anything is read.
+
+use crate::cli::args::Command;
+use crate::cli::fault::Fault;
+use crate::view::{Console, Format};
+
+pub fn check(command: &Command, console: &Console) -> Result<(), Fault> {
+    if console.format == Format::Prometheus && !command.is_measured() {
+        return Err(Fault::not_measured());
+    }
+    if console.format.is_for_ci() && !matches!(command, Command::Budget(_)) {
+        return Err(Fault::Usage(
+            "--format sarif, junit and github: budget check has them".into(),
+        ));
+    }
+    if console.list.is_some()
+        && !(command.has_lists() && matches!(console.format, Format::Csv | Format::Markdown))
+    {
+        return Err(Fault::Usage(
+            "--list: with -o csv or -o md, of a report".into(),
+        ));
+    }
+    Ok(())
+}
