@@ -338,7 +338,7 @@ fn implicit_server(budget: &mut Budget) {
         at: None,
     });
     budget.servers.push(Server {
-        name: "server".into(),
+        name: "main".into(),
         max_connections: Count::at_least(0),
         superuser_reserved: 3,
         reserved: 0,

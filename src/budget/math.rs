@@ -194,6 +194,8 @@ pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
         Level::Warning => Verdict::Tight,
         Level::Note => Verdict::Fits,
     });
+    // Without a limit nothing can be told, whatever else is amiss.
+    let untold = servers.iter().any(|server| !server.max_connections.exact);
     let unknown = (!budget.unknowns.is_empty()).then_some(Verdict::Unknown);
     let verdict = by_servers
         .into_iter()
@@ -204,7 +206,10 @@ pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
     breaches.dedup();
     Report {
         servers,
-        verdict: verdict.unwrap_or(Verdict::Fits),
+        verdict: match verdict.unwrap_or(Verdict::Fits) {
+            Verdict::Tight if untold => Verdict::Unknown,
+            verdict => verdict,
+        },
         unknowns: budget.unknowns.clone(),
         breaches,
     }

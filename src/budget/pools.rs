@@ -29,7 +29,8 @@ pub struct Pool {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ruby<'r> {
     pub sidekiq: Option<&'r Sidekiq>,
-    pub pool: Option<&'r Value>,
+    /// Of `database.yml`: one for each database of the application.
+    pub pools: &'r [Value],
 }
 
 /// Names that say the size of a pool by themselves.
@@ -89,7 +90,11 @@ pub fn of(
     if reading.runs("good_job") {
         return Some(reading.good_job());
     }
-    if reading.has(&["RAILS_MAX_THREADS", "DB_POOL"]) || ruby.pool.is_some() {
+    if reading.runs("celery") && reading.runs("worker") {
+        return Some(reading.celery());
+    }
+    let rails = reading.runs("puma") || !ruby.pools.is_empty();
+    if rails || reading.has(&["RAILS_MAX_THREADS", "DB_POOL"]) {
         return Some(reading.rails());
     }
     if let Some(name) = GENERIC.iter().find(|name| env.contains_key(**name)) {
@@ -121,14 +126,7 @@ impl Reading<'_> {
     }
 
     fn runs(&self, program: &str) -> bool {
-        let words = self
-            .container
-            .command
-            .iter()
-            .flat_map(|(word, _)| word.split_whitespace());
-        words
-            .map(|word| word.rsplit('/').next().unwrap_or(word))
-            .any(|word| word == program)
+        runs(self.container, program)
     }
 
     fn var(&self, name: &str) -> Var {
@@ -239,21 +237,28 @@ impl Reading<'_> {
         }
     }
 
-    /// The pool of ActiveRecord: its own variable, `database.yml`, else as many as there are threads.
+    /// What ActiveRecord opens: its own variable, `database.yml`, else as many as there are threads; a thread uses one at a time.
     fn active_record(&mut self, threads: Count) -> (Count, Option<(u64, Option<At>)>) {
         if self.has(&["DB_POOL"]) {
             let size = self.number("DB_POOL", "pool", 5);
             let at = self.env.get("DB_POOL").map(|(_, at)| at.clone());
-            return (size, size.exact.then_some((size.at_least, at)));
+            let known = size.exact.then_some((size.at_least, at));
+            return (least(size, threads), known);
         }
-        match self.ruby.pool {
-            Some(value) => {
-                let size = self.of_ruby(value, "pool (database.yml)");
-                let at = Some(value.at().clone());
-                (size, size.exact.then_some((size.at_least, at)))
+        let pools = self.ruby.pools;
+        if pools.is_empty() {
+            return (threads, None);
+        }
+        let mut sum = Count::ZERO;
+        let mut size = None;
+        for value in pools {
+            let pool = self.of_ruby(value, "pool (database.yml)");
+            if size.is_none() && pool.exact {
+                size = Some((pool.at_least, Some(value.at().clone())));
             }
-            None => (threads, None),
+            sum = sum.plus(least(pool, threads));
         }
+        (sum, size)
     }
 
     fn sidekiq(mut self) -> Pool {
@@ -267,7 +272,18 @@ impl Reading<'_> {
                 Count::known(number)
             }
             (None, Some(value)) => self.of_ruby(value, "concurrency (sidekiq.yml)"),
-            (None, None) => self.number("RAILS_MAX_THREADS", "concurrency", 5),
+            (None, None) => match self.word_after(&["-C", "--config"]) {
+                // It says how many, and nobody showed it.
+                Some((path, at)) => {
+                    self.unknown = Some(Unknown {
+                        what: format!("the concurrency of {path}, which isn't in the input"),
+                        settle: format!("{path} beside it, or -c in the command"),
+                        at: Some(at),
+                    });
+                    Count::at_least(0)
+                }
+                None => self.number("RAILS_MAX_THREADS", "concurrency", 5),
+            },
         };
         let capsules = file
             .map(|file| file.capsules.as_slice())
@@ -282,13 +298,74 @@ impl Reading<'_> {
             threads,
             size,
             is_sidekiq: true,
-            ..self.done(Count::known(1), least(pool, concurrency))
+            ..self.done(Count::known(1), pool)
         }
     }
 
+    /// A process for each of its workers, with a connection each while it runs a task.
+    fn celery(mut self) -> Pool {
+        let processes = match self.flag("-c", "--concurrency") {
+            Some((number, at)) => {
+                self.from
+                    .push(Source::said("processes (--concurrency)", number, at));
+                Count::known(number)
+            }
+            None => {
+                self.unknown = Some(Unknown {
+                    what: format!(
+                        "how many processes container {} has: as many as its node has processors",
+                        self.container.name
+                    ),
+                    settle: "--concurrency in its command, or processes in budget.yaml".into(),
+                    at: Some(self.container.at.clone()),
+                });
+                Count::at_least(1)
+            }
+        };
+        let at = Some(self.container.at.clone());
+        self.from
+            .push(Source::assumed("connections per process", 1, at));
+        self.done(processes, Count::known(1))
+    }
+
+    /// `-t 1:5`: the larger one.
+    fn puma_threads(&self) -> Option<(u64, At)> {
+        let (word, at) = self.word_after(&["-t", "--threads"])?;
+        let most = word.rsplit(':').next()?;
+        self.runs("puma").then_some(())?;
+        Some((most.parse().ok()?, at))
+    }
+
+    fn word_after(&self, names: &[&str]) -> Option<(String, At)> {
+        let words: Vec<(&str, &At)> = self
+            .container
+            .command
+            .iter()
+            .flat_map(|(word, at)| word.split_whitespace().map(move |word| (word, at)))
+            .collect();
+        let at = words.iter().position(|(word, _)| names.contains(word))?;
+        let (word, at) = words.get(at + 1)?;
+        Some(((*word).to_owned(), (*at).clone()))
+    }
+
     fn rails(mut self) -> Pool {
-        let threads = self.number("RAILS_MAX_THREADS", "threads", 5);
-        let processes = self.number("WEB_CONCURRENCY", "processes", 1);
+        let threads = match self.puma_threads() {
+            Some((threads, at)) => {
+                self.from
+                    .push(Source::said("threads (--threads)", threads, at));
+                Count::known(threads)
+            }
+            None => self.number("RAILS_MAX_THREADS", "threads", 5),
+        };
+        let workers = self.flag("-w", "--workers").filter(|_| self.runs("puma"));
+        let processes = match workers {
+            Some((number, at)) => {
+                self.from
+                    .push(Source::said("processes (--workers)", number, at));
+                Count::known(number)
+            }
+            None => self.number("WEB_CONCURRENCY", "processes", 1),
+        };
         // Without workers Puma is one process.
         let processes = match processes {
             Count {
@@ -302,7 +379,7 @@ impl Reading<'_> {
         Pool {
             threads: known,
             size,
-            ..self.done(processes, least(pool, threads))
+            ..self.done(processes, pool)
         }
     }
 
@@ -527,4 +604,25 @@ fn least(a: Count, b: Count) -> Count {
         (true, true) => Count::known(a.at_least.min(b.at_least)),
         _ => Count::at_least(a.at_least.min(b.at_least)),
     }
+}
+
+/// The program is among a container's command, by its name.
+pub fn runs(container: &Container, program: &str) -> bool {
+    let words = container
+        .command
+        .iter()
+        .flat_map(|(word, _)| word.split_whitespace());
+    words
+        .map(|word| word.rsplit('/').next().unwrap_or(word))
+        .any(|word| word == program)
+}
+
+/// It runs Rails or one of its job runners.
+pub fn is_ruby(container: &Container) -> bool {
+    let programs = ["sidekiq", "puma", "rails", "bundle", "good_job"];
+    let variables = ["RAILS_MAX_THREADS", "RAILS_ENV"];
+    programs.iter().any(|program| runs(container, program))
+        || variables
+            .iter()
+            .any(|name| container.env.values.contains_key(*name))
 }

@@ -11,7 +11,7 @@ use super::super::spec::Workload;
 use super::opens::Opens;
 use super::{Join, Made};
 
-impl Join<'_> {
+impl<'j> Join<'j> {
     pub(super) fn workloads(&mut self, scaled: &[Option<&Scaler>]) -> Result<(), Fault> {
         let all = self.all;
         let specs: Vec<&WorkloadSpec> = all.specs.iter().flat_map(|spec| &spec.workloads).collect();
@@ -63,11 +63,7 @@ impl Join<'_> {
             .as_ref()
             .and_then(|task| self.all.tasks.get(task));
         let containers = task.unwrap_or(&manifest.containers);
-        let (sidekiq, database) = self.ruby(spec)?;
-        let ruby = Ruby {
-            sidekiq: sidekiq.as_ref(),
-            pool: database.as_ref(),
-        };
+        let (sidekiq, database) = self.ruby(spec, containers)?;
         let library = spec
             .and_then(|spec| spec.library.as_ref())
             .or(manifest.library.as_ref());
@@ -76,10 +72,16 @@ impl Join<'_> {
             .iter()
             .filter_map(|container| {
                 let env = self.env(container, &manifest.namespace);
-                let (ruby, library) = match container.role {
-                    Role::App => (ruby, library),
-                    _ => (Ruby::default(), None),
+                let is_app = container.role == Role::App;
+                let runs = containers.len() == 1 || pools::is_ruby(container);
+                let ruby = match is_app && runs {
+                    true => Ruby {
+                        sidekiq,
+                        pools: database,
+                    },
+                    false => Ruby::default(),
                 };
+                let library = library.filter(|_| is_app);
                 Some((container.role, pools::of(container, &env, ruby, library)?))
             })
             .collect();
@@ -117,7 +119,7 @@ impl Join<'_> {
     }
 
     fn of_spec(&mut self, spec: &WorkloadSpec) -> Result<(), Fault> {
-        let (sidekiq, database) = self.ruby(Some(spec))?;
+        let (sidekiq, pools) = self.ruby(Some(spec), &[])?;
         let container = Container {
             name: spec.name.clone(),
             role: Role::App,
@@ -126,10 +128,7 @@ impl Join<'_> {
             at: spec.at.clone(),
             probe: None,
         };
-        let ruby = Ruby {
-            sidekiq: sidekiq.as_ref(),
-            pool: database.as_ref(),
-        };
+        let ruby = Ruby { sidekiq, pools };
         let pools: Vec<(Role, Pool)> =
             pools::of(&container, &Known::new(), ruby, spec.library.as_ref())
                 .map(|pool| (Role::App, pool))
@@ -164,39 +163,37 @@ impl Join<'_> {
         Ok(())
     }
 
-    /// The Ruby files that a workload names, else the only ones of the input, beside a manifest.
+    /// The Ruby files that a workload names; else those that its own command or the input leaves no choice about.
     fn ruby(
         &self,
         spec: Option<&WorkloadSpec>,
-    ) -> Result<(Option<rails::Sidekiq>, Option<rails::Value>), Fault> {
+        containers: &[Container],
+    ) -> Result<(Option<&'j rails::Sidekiq>, &'j [rails::Value]), Fault> {
+        let all = self.all;
         let missing = |path: &str, at: &At| {
-            Err(Fault::new(
-                &at.file,
-                at.place,
-                format!("{path} isn't in the input"),
-            ))
+            Fault::new(&at.file, at.place, format!("{path} isn't in the input"))
         };
         let sidekiq = match spec.and_then(|spec| spec.sidekiq.as_ref()) {
             Some((path, at)) => {
                 let path = beside(&at.file, path);
-                match self.all.sidekiqs.iter().find(|one| one.file == path) {
-                    Some(one) => Some(one.clone()),
-                    None => return missing(&path, at),
-                }
+                let found = all.sidekiqs.iter().find(|one| one.file == path);
+                Some(found.ok_or_else(|| missing(&path, at))?)
             }
-            None => None,
+            None => sidekiq_of(containers, &all.sidekiqs),
         };
         let database = match spec.and_then(|spec| spec.database_yml.as_ref()) {
             Some((path, at)) => {
                 let path = beside(&at.file, path);
-                match self.all.databases.iter().find(|one| one.file == path) {
-                    Some(one) => one.pool.clone(),
-                    None => return missing(&path, at),
-                }
+                let found = all.databases.iter().find(|one| one.file == path);
+                Some(found.ok_or_else(|| missing(&path, at))?)
             }
-            None => None,
+            None => match all.databases.as_slice() {
+                [only] if containers.iter().any(pools::is_ruby) => Some(only),
+                _ => None,
+            },
         };
-        Ok((sidekiq, database))
+        let pools = database.map_or(&[][..], |one| one.pools.as_slice());
+        Ok((sidekiq, pools))
     }
 
     /// A container's environment, with the maps of its namespace.
@@ -307,5 +304,35 @@ fn known_library(library: Option<&(String, At)>) -> Result<(), Fault> {
             Err(Fault::new(&at.file, at.place, what))
         }
         _ => Ok(()),
+    }
+}
+
+/// The `sidekiq.yml` of what runs Sidekiq: by its `-C`, else the only one that there is.
+fn sidekiq_of<'a>(
+    containers: &[Container],
+    all: &'a [rails::Sidekiq],
+) -> Option<&'a rails::Sidekiq> {
+    let runs = containers.iter().find(|one| pools::runs(one, "sidekiq"))?;
+    let words: Vec<&str> = runs
+        .command
+        .iter()
+        .flat_map(|(word, _)| word.split_whitespace())
+        .collect();
+    let config = words
+        .iter()
+        .position(|word| matches!(*word, "-C" | "--config"))
+        .and_then(|at| words.get(at + 1));
+    if let Some(path) = config {
+        let path = path.trim_start_matches("./").trim_start_matches('/');
+        let ends = |one: &&rails::Sidekiq| {
+            one.file == path
+                || one.file.ends_with(&format!("/{path}"))
+                || path.ends_with(&format!("/{}", one.file))
+        };
+        return all.iter().find(ends);
+    }
+    match all {
+        [only] => Some(only),
+        _ => None,
     }
 }

@@ -53,7 +53,8 @@ pub struct Sidekiq {
 #[derive(Clone, Debug)]
 pub struct Database {
     pub file: String,
-    pub pool: Option<Value>,
+    /// One for each database of it: each has a pool of its own.
+    pub pools: Vec<Value>,
 }
 
 pub fn is_sidekiq(name: &str) -> bool {
@@ -95,13 +96,23 @@ pub fn database(input: &Input) -> Result<Database, Fault> {
         plain.map(|node| value(&input.path, node, &ruby))
     };
     let production = node.get("production");
-    // Of several databases of one application the first is its own.
-    let inner =
-        production.and_then(|p| field(p).or_else(|| p.map().iter().find_map(|(_, v)| field(v))));
-    let default = node.get("default").and_then(&field);
+    let of_each = |p: &Node| -> Vec<Value> {
+        let writes =
+            |one: &Node| !matches!(one.get("replica").map(|n| &n.kind), Some(Kind::Bool(true)));
+        let all = p.map().iter().map(|(_, one)| one);
+        all.filter(|one| writes(one)).filter_map(&field).collect()
+    };
+    let production = production.map_or(Vec::new(), |p| match field(p) {
+        Some(one) => vec![one],
+        None => of_each(p),
+    });
+    let default = || node.get("default").and_then(&field).into_iter().collect();
     Ok(Database {
         file: input.path.clone(),
-        pool: inner.or(default),
+        pools: match production.is_empty() {
+            true => default(),
+            false => production,
+        },
     })
 }
 
@@ -223,9 +234,15 @@ mod tests {
         let text = "default: &default\n  adapter: postgresql\n  pool: <%= ENV.fetch(\"RAILS_MAX_THREADS\") { 5 } %>\nproduction:\n  <<: *default\n  database: shop\n";
         let pool = database(&input("config/database.yml", text))
             .expect("read")
-            .pool
-            .expect("there");
+            .pools
+            .remove(0);
         assert_eq!(pool.with(&env(&[])), Some(5));
+        let several = "production:\n  primary:\n    pool: 5\n  reader:\n    pool: 9\n    replica: true\n  queue:\n    pool: 3\n";
+        let pools = database(&input("database.yml", several))
+            .expect("read")
+            .pools;
+        let pools: Vec<_> = pools.iter().map(|pool| pool.with(&env(&[]))).collect();
+        assert_eq!(pools, [Some(5), Some(3)]);
         let over = "sidekiq: 1\nconcurrency: 5\nproduction:\n  concurrency: 20\n";
         let value = sidekiq(&input("sidekiq.yml", over))
             .expect("read")

@@ -4,7 +4,7 @@ use super::{
     Fault, Files, Found, Input, compose, ecs, kubernetes, pgbouncer, postgres_conf, rails,
     spec_file,
 };
-use crate::yaml::{self, Place};
+use crate::yaml::{self, Node, Place};
 
 /// Reads one file. What isn't any of ours is nothing.
 ///
@@ -33,7 +33,7 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Vec<Found>, Fault> {
 }
 
 fn read_yaml(input: &Input, name: &str) -> Result<Vec<Found>, Fault> {
-    if rails::is_sidekiq(name) {
+    if rails::is_sidekiq(name) && !input.text.contains("apiVersion:") {
         return Ok(vec![Found::Sidekiq(rails::sidekiq(input)?)]);
     }
     if rails::is_database(name) {
@@ -54,10 +54,7 @@ fn read_yaml(input: &Input, name: &str) -> Result<Vec<Found>, Fault> {
             .is_some_and(|services| !services.map().is_empty())
         {
             compose::read(&input.path, doc, &mut found)?;
-        } else if ["servers", "workloads", "poolers"]
-            .iter()
-            .any(|key| doc.get(key).is_some())
-        {
+        } else if is_spec(name, doc) {
             found.push(Found::Spec(spec_file::read(&input.path, doc)?));
         } else {
             ecs::read(&input.path, doc, &mut found)?;
@@ -87,4 +84,12 @@ fn helm(text: &str) -> Option<Place> {
                 column: at + 1,
             })
     })
+}
+
+/// A budget by its name or its keys; descriptions of interfaces and of test clusters have `servers` of another kind.
+fn is_spec(name: &str, doc: &Node) -> bool {
+    let has = |keys: &[&str]| keys.iter().any(|key| doc.get(key).is_some());
+    let named = matches!(name, "budget.yaml" | "budget.yml");
+    has(&["servers", "workloads", "poolers"])
+        && (named || !has(&["openapi", "swagger", "asyncapi", "info", "paths", "kind"]))
 }
