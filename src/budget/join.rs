@@ -43,6 +43,7 @@ pub fn join(found: Vec<Found>, options: &Options) -> Result<Budget, Fault> {
         let what = "no object found: budget.yaml, Kubernetes manifests, docker-compose, ECS, pgbouncer.ini, postgresql.conf";
         return Err(Fault::new("the input", top, what));
     }
+    all.no_doubles()?;
     let mut budget = Budget::default();
     let mut join = Join {
         all: &all,
@@ -102,6 +103,34 @@ impl All {
             Found::Sidekiq(sidekiq) => self.sidekiqs.push(sidekiq),
             Found::Database(database) => self.databases.push(database),
         }
+    }
+
+    /// What stands there twice would count twice: two environments are two budgets.
+    fn no_doubles(&self) -> Result<(), Fault> {
+        let mut seen: BTreeMap<(&str, &str, &str), &At> = BTreeMap::new();
+        let manifests = self.manifests.iter().map(|m| {
+            (
+                (m.kind.as_str(), m.namespace.as_str(), m.name.as_str()),
+                &m.at,
+            )
+        });
+        let servers = self
+            .specs
+            .iter()
+            .flat_map(|spec| &spec.servers)
+            .map(|server| (("server", "", server.name.as_str()), &server.at));
+        for (key, at) in manifests.chain(servers) {
+            if let Some(first) = seen.insert(key, at) {
+                let what = format!(
+                    "{} {} stands in {} as well: check one environment at a time, or leave one out with --exclude",
+                    key.0,
+                    key.2,
+                    first.words()
+                );
+                return Err(Fault::new(&at.file, at.place, what));
+            }
+        }
+        Ok(())
     }
 
     fn is_empty(&self) -> bool {
@@ -414,7 +443,10 @@ fn targets(budget: &mut Budget, all: &All) -> Result<(), Fault> {
             }
             Some(_) => {}
             None => {
-                workload.target.clone_from(&only);
+                let by_address = workload.address.as_ref();
+                workload.target = by_address
+                    .and_then(|address| by_host(address, &servers, &poolers))
+                    .or_else(|| only.clone());
                 if workload.target.is_none() {
                     unknowns.push(lost(&workload.name, Some(workload.at.clone())));
                 }
@@ -423,4 +455,21 @@ fn targets(budget: &mut Budget, all: &All) -> Result<(), Fault> {
     }
     budget.unknowns.extend(unknowns);
     Ok(())
+}
+
+/// The pooler or server that a host's first label names; PgBouncer's own port is the only pooler's.
+fn by_host(
+    (host, port): &(String, Option<u16>),
+    servers: &[String],
+    poolers: &[String],
+) -> Option<String> {
+    let label = host.split('.').next().unwrap_or(host);
+    let named = |name: &&String| name.trim_end_matches(".ini") == label;
+    let found = poolers.iter().find(named);
+    let found = found.or_else(|| servers.iter().find(named));
+    let only = match (poolers, port) {
+        ([only], Some(6432)) => Some(only),
+        _ => None,
+    };
+    found.or(only).cloned()
 }

@@ -626,3 +626,42 @@ pub fn is_ruby(container: &Container) -> bool {
             .iter()
             .any(|name| container.env.values.contains_key(*name))
 }
+
+/// Where the environment says that the database is.
+pub fn address(env: &Known) -> Option<(String, Option<u16>)> {
+    let text = |name: &str| env.get(name).and_then(|(text, _)| text.as_deref());
+    let of_url = ADDRESSES
+        .iter()
+        .chain(&["SPRING_DATASOURCE_URL"])
+        .find_map(|name| {
+            let (_, rest) = text(name)?.split_once("://")?;
+            let authority = rest.split(['/', '?']).next()?;
+            Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
+        });
+    let of_hosts = [
+        "PGHOST",
+        "DB_HOST",
+        "DATABASE_HOST",
+        "POSTGRES_HOST",
+        "POSTGRESQL_HOST",
+    ];
+    let authority = of_url.or_else(|| {
+        of_hosts
+            .iter()
+            .find_map(|name| text(name))
+            .map(str::to_owned)
+    })?;
+    let (host, port) = match authority.split_once(':') {
+        Some((host, port)) => (host.to_owned(), port.parse().ok()),
+        None => (authority, None),
+    };
+    let of_ports = [
+        "PGPORT",
+        "DB_PORT",
+        "DATABASE_PORT",
+        "POSTGRES_PORT",
+        "POSTGRESQL_PORT",
+    ];
+    let port = port.or_else(|| of_ports.iter().find_map(|name| text(name)?.parse().ok()));
+    Some((host, port))
+}

@@ -64,6 +64,8 @@ pub struct Workload {
     /// Whom it logs in as and where, as far as it is known.
     pub role: Option<String>,
     pub database: Option<String>,
+    /// Where its environment says that the database is: a host, and a port.
+    pub address: Option<(String, Option<u16>)>,
     pub at: At,
     /// How the surge follows from the pods, and whether old ones are still ending.
     pub surge_rule: Surge,

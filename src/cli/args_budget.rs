@@ -22,8 +22,11 @@ pub struct BudgetInput {
     /// Files or folders: budget.yaml, manifests, docker-compose, ECS, pgbouncer.ini, postgresql.conf
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
+    /// Left out: a path from here, or the name of a file or folder anywhere
+    #[arg(long, value_name = "NAME")]
+    pub exclude: Vec<String>,
     /// max_connections of every server, whatever the files say
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=262_143))]
     pub max_connections: Option<u64>,
     /// On how many nodes a DaemonSet runs
     #[arg(long, value_name = "N")]

@@ -106,6 +106,9 @@ impl<'j> Join<'j> {
             }
         }
         let opens = self.opens(&name, spec, Some(manifest), &pools);
+        let address = containers
+            .iter()
+            .find_map(|container| pools::address(&self.env(container, &manifest.namespace)));
         self.push(
             name,
             manifest.kind.clone(),
@@ -113,6 +116,7 @@ impl<'j> Join<'j> {
             spec,
             made,
             opens,
+            address,
             manifest.at.clone(),
         );
         Ok(())
@@ -158,6 +162,7 @@ impl<'j> Join<'j> {
             Some(spec),
             made,
             opens,
+            None,
             spec.at.clone(),
         );
         Ok(())
@@ -232,6 +237,7 @@ impl<'j> Join<'j> {
         spec: Option<&WorkloadSpec>,
         made: Made,
         opens: Opens,
+        address: Option<(String, Option<u16>)>,
         at: At,
     ) {
         let mut made = made;
@@ -278,6 +284,7 @@ impl<'j> Join<'j> {
         self.budget.workloads.push(Workload {
             role: named(|spec| &spec.role),
             database: named(|spec| &spec.database),
+            address,
             target: target.as_ref().map(|(target, _)| target.clone()),
             target_at: target.map(|(_, at)| at),
             surge: made.surge.of(made.pods),

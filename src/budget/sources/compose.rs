@@ -15,7 +15,10 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
             .or_else(|| service.get("scale"));
         let (count, source) = match replicas {
             Some(node) => {
-                let count = number(file, node, "replicas")?;
+                let count = match plain(node).as_deref().and_then(default_of) {
+                    Some(count) => count,
+                    None => number(file, node, "replicas")?,
+                };
                 (
                     count,
                     Source::said("pods (replicas)", count, At::new(file, node.place)),
@@ -38,8 +41,14 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
             let labels = service
                 .get("labels")
                 .or_else(|| service.at(&["deploy", "labels"]))?;
-            let node = labels.get(key)?;
-            Some((plain(node)?, At::new(file, node.place)))
+            if let Some(node) = labels.get(key) {
+                return Some((plain(node)?, At::new(file, node.place)));
+            }
+            // Or a list of NAME=value.
+            labels.list().iter().find_map(|line| {
+                let (name, value) = line.text()?.split_once('=')?;
+                (name == key).then(|| (value.to_owned(), At::new(file, line.place)))
+            })
         };
         let count_of = |key: &str| {
             label(key).and_then(|(text, at)| Some((text.trim().parse::<u64>().ok()?, at)))
@@ -47,7 +56,11 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
         found.push(Found::Manifest(Box::new(Manifest {
             kind: "service".into(),
             name: name.to_owned(),
-            namespace: "default".into(),
+            // A project is a folder.
+            namespace: file
+                .rsplit_once('/')
+                .map_or("", |(folder, _)| folder)
+                .to_owned(),
             target: label("stanch.dev/target"),
             library: label("stanch.dev/pool"),
             connections: count_of("stanch.dev/connections"),
@@ -75,6 +88,13 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
         })));
     }
     Ok(())
+}
+
+/// `${N:-2}` is 2 where nobody says otherwise.
+fn default_of(text: &str) -> Option<u64> {
+    let inside = text.strip_prefix("${")?.strip_suffix('}')?;
+    let (_, default) = inside.split_once('-')?;
+    default.parse().ok()
 }
 
 fn command(file: &str, service: &Node) -> Vec<(String, At)> {

@@ -1,6 +1,6 @@
 //! The files of the input: walked in order of their names, so that the order of the arguments never changes the verdict.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,24 @@ const MOST_BYTES: u64 = 64 << 20;
 const ENDINGS: [&str; 5] = ["yaml", "yml", "json", "ini", "conf"];
 
 /// What is looked into: those with an ending of ours, and those that are named.
-pub fn found(paths: &[PathBuf]) -> Result<Vec<Found>, Fault> {
-    let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+fn found(paths: &[PathBuf], exclude: &[String]) -> Result<Vec<Found>, Fault> {
+    let mut walk = Walk {
+        roots: paths.iter().map(|path| real(path)).collect(),
+        exclude,
+        linked: BTreeSet::new(),
+        files: BTreeMap::new(),
+    };
     for path in paths {
-        walk(path, true, 0, &mut files)?;
+        walk.at(path, true, 0)?;
     }
+    // By their names: the order of the arguments means nothing.
+    let files: BTreeMap<&String, &PathBuf> = walk
+        .files
+        .iter()
+        .map(|(path, shown)| (shown, path))
+        .collect();
     let mut all = Vec::new();
-    for (shown, path) in &files {
+    for (shown, path) in files {
         let Some(text) = text(shown, path)? else {
             continue;
         };
@@ -73,7 +84,7 @@ pub fn of_paths(paths: &[PathBuf], input: &BudgetInput) -> Result<Budget, Fault>
         set,
         today: Some(rounds::local_now().utc().date_naive()),
     };
-    budget::join(found(paths)?, &options).map_err(|fault| {
+    budget::join(found(paths, &input.exclude)?, &options).map_err(|fault| {
         let text = std::fs::read_to_string(&fault.file).ok();
         shown_fault(&fault, text.as_deref())
     })
@@ -102,40 +113,79 @@ fn shown_fault(fault: &budget::Fault, text: Option<&str>) -> Fault {
 /// Deeper is a circle, or nobody's folder of manifests.
 const DEEPEST: usize = 32;
 
-fn walk(
-    path: &Path,
-    named: bool,
-    depth: usize,
-    files: &mut BTreeMap<String, PathBuf>,
-) -> Result<(), Fault> {
-    let failed = |error: std::io::Error| Fault::Book(format!("{}: {error}", path.display()));
-    let meta = std::fs::metadata(path).map_err(failed)?;
-    if !meta.is_dir() {
-        let ending = path
-            .extension()
-            .and_then(|ending| ending.to_str())
-            .unwrap_or_default();
-        if named || ENDINGS.contains(&ending) && meta.is_file() {
-            files.insert(shown(path), path.to_path_buf());
+/// Folders of others' packages: what is in them isn't deployed from there.
+const PACKAGES: [&str; 3] = ["node_modules", "venv", "__pycache__"];
+
+struct Walk<'w> {
+    /// What was named, as it really is.
+    roots: Vec<PathBuf>,
+    exclude: &'w [String],
+    /// Folders outside of the roots that links led to.
+    linked: BTreeSet<PathBuf>,
+    /// Files as they really are, by the name under which they are shown: each once, however many ways lead to it.
+    files: BTreeMap<PathBuf, String>,
+}
+
+impl Walk<'_> {
+    fn at(&mut self, path: &Path, named: bool, depth: usize) -> Result<(), Fault> {
+        let failed = |error: std::io::Error| Fault::Book(format!("{}: {error}", path.display()));
+        let shown = shown(path);
+        let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+        let meta = match std::fs::metadata(path) {
+            Ok(meta) => meta,
+            // A link that leads nowhere holds nothing.
+            Err(_) if is_link && !named => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        if !named && self.is_excluded(&shown) {
+            return Ok(());
         }
-        return Ok(());
-    }
-    // A link to a folder may lead back here.
-    let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
-    if depth > DEEPEST || is_link && !named {
-        return Ok(());
-    }
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?.path();
-        let hidden = entry
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if !hidden {
-            // What can't be looked at in a folder isn't left out silently.
-            walk(&entry, false, depth + 1, files)?;
+        let real = real(path);
+        if !meta.is_dir() {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            let ours = ending.is_some_and(|ending| ENDINGS.contains(&ending)) && meta.is_file();
+            if named || ours {
+                let known = self.files.entry(real).or_insert_with(|| shown.clone());
+                if shown < *known {
+                    *known = shown;
+                }
+            }
+            return Ok(());
         }
+        if is_link && !named {
+            let inside = self.roots.iter().any(|root| real.starts_with(root));
+            if inside || !self.linked.insert(real) {
+                return Ok(());
+            }
+        }
+        if depth > DEEPEST {
+            return Ok(());
+        }
+        for entry in std::fs::read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?.path();
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            if !name.starts_with('.') && !PACKAGES.contains(&name.as_ref()) {
+                // What can't be looked at in a folder isn't left out silently.
+                self.at(&entry, false, depth + 1)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// By its path from here, or by the name of a file or folder anywhere.
+    fn is_excluded(&self, shown: &str) -> bool {
+        self.exclude.iter().any(|exclude| {
+            let exclude = exclude.trim_start_matches("./").trim_end_matches('/');
+            let under = shown
+                .strip_prefix(exclude)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            under || shown.rsplit('/').next() == Some(exclude)
+        })
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// A path from here, with `/`: what a code forge can find.
