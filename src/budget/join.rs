@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::count::{At, Count, Source};
 use super::sources::{
-    Conf, ConfigMap, Container, Fault, Found, Manifest, PgBouncer, Scaler, ServerSpec, SpecFile,
-    Surge, beside, rails,
+    Conf, ConfigMap, Fault, Found, Manifest, PgBouncer, Scaler, ServerSpec, SpecFile, Surge, Task,
+    beside, rails,
 };
 use super::spec::{Budget, Server, Unknown};
 use crate::yaml::Place;
@@ -44,6 +44,7 @@ pub fn join(found: Vec<Found>, options: &Options) -> Result<Budget, Fault> {
         return Err(Fault::new("the input", top, what));
     }
     all.no_doubles()?;
+    all.templates();
     let mut budget = Budget::default();
     let mut join = Join {
         all: &all,
@@ -81,9 +82,10 @@ struct All {
     manifests: Vec<Manifest>,
     scalers: Vec<Scaler>,
     maps: Vec<ConfigMap>,
-    tasks: BTreeMap<String, Vec<Container>>,
+    tasks: Vec<Task>,
     bouncers: Vec<PgBouncer>,
     confs: Vec<Conf>,
+    parts: Vec<Conf>,
     sidekiqs: Vec<rails::Sidekiq>,
     databases: Vec<rails::Database>,
 }
@@ -95,13 +97,57 @@ impl All {
             Found::Manifest(manifest) => self.manifests.push(*manifest),
             Found::Scaler(scaler) => self.scalers.push(scaler),
             Found::ConfigMap(map) => self.maps.push(map),
-            Found::Task { family, containers } => {
-                self.tasks.insert(family, containers);
-            }
+            Found::Task(task) => self.tasks.push(task),
+            Found::Part(conf) => self.parts.push(conf),
             Found::PgBouncer(bouncer) => self.bouncers.push(bouncer),
             Found::Conf(conf) => self.confs.push(conf),
             Found::Sidekiq(sidekiq) => self.sidekiqs.push(sidekiq),
             Found::Database(database) => self.databases.push(database),
+        }
+    }
+
+    /// A Rollout that runs a Deployment's template is that Deployment: by its own number, with the other's containers.
+    fn templates(&mut self) {
+        let mut taken = Vec::new();
+        for at in 0..self.manifests.len() {
+            let rollout = &self.manifests[at];
+            let Some(name) = &rollout.template_of else {
+                continue;
+            };
+            let of = |one: &Manifest| {
+                one.kind == "Deployment" && one.name == *name && one.namespace == rollout.namespace
+            };
+            let Some(found) = self.manifests.iter().position(of) else {
+                continue;
+            };
+            let deployment = self.manifests[found].clone();
+            let rollout = &mut self.manifests[at];
+            rollout.template_of = None;
+            rollout.containers = deployment.containers;
+            rollout.target = rollout.target.take().or(deployment.target);
+            rollout.library = rollout.library.take().or(deployment.library);
+            rollout.connections = rollout.connections.take().or(deployment.connections);
+            rollout.processes = rollout.processes.take().or(deployment.processes);
+            taken.push(found);
+        }
+        let mut at = 0;
+        self.manifests.retain(|_| {
+            at += 1;
+            !taken.contains(&(at - 1))
+        });
+    }
+
+    /// The containers of an ECS service: of its revision, else of the newest.
+    fn task(&self, (family, revision): &(String, Option<u64>)) -> Option<&Task> {
+        let all = self.tasks.iter().filter(|task| task.family == *family);
+        match revision {
+            Some(_) => {
+                let same = |task: &&Task| task.revision.is_none() || task.revision == *revision;
+                let mut fitting: Vec<&Task> = all.filter(same).collect();
+                fitting.sort_by_key(|task| task.revision);
+                fitting.pop()
+            }
+            None => all.max_by_key(|task| task.revision),
         }
     }
 
@@ -154,7 +200,8 @@ impl<'j> Join<'j> {
         let mut claimed = Vec::new();
         for spec in specs {
             let path = spec.conf.as_ref().map(|(conf, at)| beside(&at.file, conf));
-            let conf = path.and_then(|path| self.all.confs.iter().find(|conf| conf.file == path));
+            let confs = || self.all.confs.iter().chain(&self.all.parts);
+            let conf = path.and_then(|path| confs().find(|conf| conf.file == path));
             claimed.extend(conf.map(|conf| conf.file.clone()));
             let server = self.server(&spec.name, Some(spec), conf);
             self.budget.servers.push(server);

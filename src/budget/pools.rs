@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::count::{At, Count, Source};
 use super::libraries::{self, ADDRESSES, LIBRARIES, Library, Most};
 use super::sources::rails::{Sidekiq, Value};
-use super::sources::{Container, Role};
+use super::sources::{Container, Role, WholeMap};
 use super::spec::Unknown;
 
 /// The environment as it is known: a value, or that it is hidden.
@@ -218,8 +218,11 @@ impl Reading<'_> {
         match value.with(&self.env_values()) {
             Some(number) => {
                 let source = match value {
-                    Value::Env { .. } => {
-                        Source::said(&format!("{what}, by the environment"), number, at)
+                    Value::Env { name, .. } if self.env.contains_key(name) => {
+                        Source::said(&format!("{what}, by {name}"), number, at)
+                    }
+                    Value::Env { .. } | Value::Default(..) => {
+                        Source::assumed(what, number, Some(at))
                     }
                     _ => Source::said(what, number, at),
                 };
@@ -664,4 +667,51 @@ pub fn address(env: &Known) -> Option<(String, Option<u16>)> {
     ];
     let port = port.or_else(|| of_ports.iter().find_map(|name| text(name)?.parse().ok()));
     Some((host, port))
+}
+
+/// A pool beside maps that nobody showed: a ConfigMap may hold what was assumed; and where there is no pool to be seen, a Secret
+/// may hold the address.
+pub fn with_missing(
+    pool: Option<Pool>,
+    container: &Container,
+    missing: Vec<&WholeMap>,
+    said: bool,
+) -> Option<Pool> {
+    let assumes = |pool: &Pool| pool.from.iter().any(|source| source.assumed);
+    let whole = match &pool {
+        _ if said || container.role == Role::Init => None,
+        Some(pool) if pool.unknown.is_some() || !assumes(pool) => None,
+        Some(_) => missing.into_iter().find(|whole| whole.name.is_some()),
+        None => missing.into_iter().next(),
+    };
+    let Some(whole) = whole else {
+        return pool;
+    };
+    let name = match &whole.name {
+        Some(name) => format!("ConfigMap {name}, which isn't in the input"),
+        None => "a Secret or a file".to_owned(),
+    };
+    let unknown = Some(Unknown {
+        what: format!("what container {} takes from {name}", container.name),
+        settle: "an annotation stanch.dev/connections (0 where it doesn't connect), or budget.yaml"
+            .into(),
+        at: Some(whole.at.clone()),
+    });
+    Some(match pool {
+        Some(pool) => Pool {
+            processes: Count::at_least(pool.processes.at_least),
+            connections: Count::at_least(pool.connections.at_least),
+            unknown,
+            ..pool
+        },
+        None => Pool {
+            processes: Count::known(1),
+            connections: Count::at_least(0),
+            from: Vec::new(),
+            unknown,
+            threads: None,
+            size: None,
+            is_sidekiq: false,
+        },
+    })
 }

@@ -5,7 +5,8 @@ use super::super::libraries;
 use super::super::pools::{self, Known, Pool, Ruby};
 use super::super::rules::{self, Breach, Level};
 use super::super::sources::{
-    ConfigMap, Container, Env, EnvValue, Fault, Role, Scaler, Surge, WorkloadSpec, beside, rails,
+    ConfigMap, Container, Env, EnvValue, Fault, Role, Scaler, Surge, WholeMap, WorkloadSpec,
+    beside, rails,
 };
 use super::super::spec::Workload;
 use super::opens::Opens;
@@ -31,8 +32,17 @@ impl<'j> Join<'j> {
                 None => spec.name == manifest.name,
             };
             let spec = specs.iter().position(|spec| names(spec));
-            if let Some(n) = spec {
-                joined[n] = true;
+            if let Some(n) = spec
+                && std::mem::replace(&mut joined[n], true)
+            {
+                let at = &specs[n].at;
+                let what = format!(
+                    "{} is the name of several objects of the input, {} of {} among them: leave out the others with --exclude, or name them otherwise",
+                    specs[n].name,
+                    manifest.kind,
+                    manifest.at.words()
+                );
+                return Err(Fault::new(&at.file, at.place, what));
             }
             let spec = spec.map(|n| specs[n]);
             self.of_manifest(at, spec, scaled)?;
@@ -58,11 +68,10 @@ impl<'j> Join<'j> {
     ) -> Result<(), Fault> {
         let manifest = &self.all.manifests[at];
         let name = spec.map_or(&manifest.name, |spec| &spec.name).clone();
-        let task = manifest
-            .task
-            .as_ref()
-            .and_then(|task| self.all.tasks.get(task));
-        let containers = task.unwrap_or(&manifest.containers);
+        let task = manifest.task.as_ref().and_then(|task| self.all.task(task));
+        let containers = task.map_or(&manifest.containers, |task| &task.containers);
+        // What it runs isn't in the input: that is unknown, not nothing.
+        let is_hidden = manifest.template_of.is_some() || manifest.task.is_some() && task.is_none();
         let (sidekiq, database) = self.ruby(spec, containers)?;
         let library = spec
             .and_then(|spec| spec.library.as_ref())
@@ -71,7 +80,7 @@ impl<'j> Join<'j> {
         let pools: Vec<(Role, Pool)> = containers
             .iter()
             .filter_map(|container| {
-                let env = self.env(container, &manifest.namespace);
+                let (env, missing) = self.env(container, &manifest.namespace);
                 let is_app = container.role == Role::App;
                 let runs = containers.len() == 1 || pools::is_ruby(container);
                 let ruby = match is_app && runs {
@@ -82,12 +91,17 @@ impl<'j> Join<'j> {
                     false => Ruby::default(),
                 };
                 let library = library.filter(|_| is_app);
-                Some((container.role, pools::of(container, &env, ruby, library)?))
+                let said = manifest.connections.is_some()
+                    || spec.is_some_and(|spec| spec.connections.is_some());
+                let pool = pools::of(container, &env, ruby, library);
+                let pool = pools::with_missing(pool, container, missing, said);
+                Some((container.role, pool?))
             })
             .collect();
         let annotated = manifest.target.is_some()
             || manifest.connections.is_some()
-            || manifest.processes.is_some();
+            || manifest.processes.is_some()
+            || is_hidden;
         if pools.is_empty() && !annotated && spec.is_none() {
             return Ok(());
         }
@@ -108,7 +122,7 @@ impl<'j> Join<'j> {
         let opens = self.opens(&name, spec, Some(manifest), &pools);
         let address = containers
             .iter()
-            .find_map(|container| pools::address(&self.env(container, &manifest.namespace)));
+            .find_map(|container| pools::address(&self.env(container, &manifest.namespace).0));
         self.push(
             name,
             manifest.kind.clone(),
@@ -201,16 +215,22 @@ impl<'j> Join<'j> {
         Ok((sidekiq, pools))
     }
 
-    /// A container's environment, with the maps of its namespace.
-    fn env(&self, container: &Container, namespace: &str) -> Known {
+    /// A container's environment, with the maps of its namespace; and the maps of it that aren't in the input.
+    fn env<'c>(&self, container: &'c Container, namespace: &str) -> (Known, Vec<&'c WholeMap>) {
         let map = |name: &str| {
             let of = |map: &&ConfigMap| map.name == name && map.namespace == namespace;
             self.all.maps.iter().find(of)
         };
         let mut env = Known::new();
-        for (name, _) in &container.env.maps {
-            for (key, (value, at)) in map(name).map(|map| &map.data).into_iter().flatten() {
-                env.insert(key.clone(), (Some(value.clone()), at.clone()));
+        let mut missing = Vec::new();
+        for whole in &container.env.maps {
+            let Some(found) = whole.name.as_ref().and_then(|name| map(name)) else {
+                missing.push(whole);
+                continue;
+            };
+            for (key, (value, at)) in &found.data {
+                let name = format!("{}{key}", whole.prefix);
+                env.insert(name, (Some(value.clone()), at.clone()));
             }
         }
         for (name, value) in &container.env.values {
@@ -226,7 +246,7 @@ impl<'j> Join<'j> {
             };
             env.insert(name.clone(), known);
         }
-        env
+        (env, missing)
     }
 
     fn push(

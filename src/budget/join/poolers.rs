@@ -55,7 +55,11 @@ impl Join<'_> {
             )?;
         }
         for bouncer in &all.bouncers {
-            if claimed.contains(&bouncer.file.as_str()) {
+            let is_part = all
+                .bouncers
+                .iter()
+                .any(|one| one.parts.contains(&bouncer.file));
+            if claimed.contains(&bouncer.file.as_str()) || is_part {
                 continue;
             }
             let name = bouncer

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::super::count::{At, Count, Source};
-use super::{Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Surge, number, plain};
+use super::{
+    Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Surge, WholeMap, number, plain,
+};
 use crate::yaml::{Kind, Node};
 
 pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault> {
@@ -84,6 +86,7 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
                 probe: None,
             }],
             task: None,
+            template_of: None,
             at: top,
         })));
     }
@@ -97,29 +100,40 @@ fn default_of(text: &str) -> Option<u64> {
     default.parse().ok()
 }
 
+/// What it starts: the entry point, then the command.
 fn command(file: &str, service: &Node) -> Vec<(String, At)> {
-    let Some(node) = service.get("command") else {
-        return Vec::new();
-    };
-    let at = At::new(file, node.place);
-    match &node.kind {
-        Kind::Text(line) => line
-            .split_whitespace()
-            .map(|word| (word.to_owned(), at.clone()))
-            .collect(),
-        _ => node
-            .list()
-            .iter()
-            .filter_map(|word| Some((plain(word)?, At::new(file, word.place))))
-            .collect(),
+    let mut words = Vec::new();
+    for node in ["entrypoint", "command"]
+        .iter()
+        .filter_map(|name| service.get(name))
+    {
+        match &node.kind {
+            Kind::Text(line) => {
+                let at = At::new(file, node.place);
+                let all = line.split_whitespace();
+                words.extend(all.map(|word| (word.to_owned(), at.clone())));
+            }
+            _ => {
+                let all = node.list().iter();
+                words
+                    .extend(all.filter_map(|word| Some((plain(word)?, At::new(file, word.place)))));
+            }
+        }
     }
+    words
 }
 
 /// A map, or lines `NAME=value`; a name without a value is the caller's own.
 fn env(file: &str, service: &Node) -> Env {
     let mut values: BTreeMap<String, EnvValue> = BTreeMap::new();
+    let maps = service.get("env_file").into_iter().map(|node| WholeMap {
+        name: None,
+        prefix: String::new(),
+        at: At::new(file, node.place),
+    });
+    let maps = maps.collect();
     let Some(node) = service.get("environment") else {
-        return Env::default();
+        return Env { values, maps };
     };
     for (key, value) in node.map() {
         let (Some(name), at) = (key.text(), At::new(file, value.place)) else {
@@ -144,8 +158,5 @@ fn env(file: &str, service: &Node) -> Env {
         };
         values.insert(name.to_owned(), value);
     }
-    Env {
-        values,
-        maps: Vec::new(),
-    }
+    Env { values, maps }
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::super::count::{At, Count, Source};
-use super::{Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Surge, number, plain};
+use super::{
+    Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Scaler, Surge, Task, number,
+    plain,
+};
 use crate::yaml::Node;
 
 pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault> {
@@ -24,12 +27,52 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
             .get("containerDefinitions")
             .map(Node::list)
             .unwrap_or_default();
-        found.push(Found::Task {
+        let revision = doc
+            .get("revision")
+            .map(|node| number(file, node, "revision"));
+        found.push(Found::Task(Task {
             family: family.to_owned(),
+            revision: revision.transpose()?,
             containers: all.iter().map(|node| container(file, node)).collect(),
-        });
+        }));
+    }
+    for one in doc
+        .get("ScalableTargets")
+        .map(Node::list)
+        .unwrap_or_default()
+    {
+        found.extend(scaler(file, one)?.map(Found::Scaler));
     }
     Ok(())
+}
+
+/// `service/CLUSTER/NAME` and how many at most.
+fn scaler(file: &str, doc: &Node) -> Result<Option<Scaler>, Fault> {
+    let target = doc
+        .get("ResourceId")
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let (Some(name), Some(node)) = (
+        target
+            .strip_prefix("service/")
+            .and_then(|rest| rest.rsplit('/').next()),
+        doc.get("MaxCapacity"),
+    ) else {
+        return Ok(None);
+    };
+    let most = number(file, node, "MaxCapacity")?;
+    let at = At::new(file, node.place);
+    Ok(Some(Scaler {
+        kind: "ScalableTarget".into(),
+        name: name.to_owned(),
+        namespace: "default".into(),
+        target_kind: "ECS service".into(),
+        target: name.to_owned(),
+        most,
+        fixed: false,
+        source: Source::said("pods (MaxCapacity)", most, at.clone()),
+        at,
+    }))
 }
 
 fn service(file: &str, doc: &Node, name: &str) -> Result<Manifest, Fault> {
@@ -58,12 +101,29 @@ fn service(file: &str, doc: &Node, name: &str) -> Result<Manifest, Fault> {
             Source::assumed("surge (maximumPercent)", 200, Some(top.clone())),
         ),
     };
-    // Rounded down, as the service does it.
-    let most = count * percent / 100;
+    let controller = doc.at(&["deploymentController", "type"]);
+    let strategy = doc.at(&["deploymentConfiguration", "strategy"]);
+    let both = [controller, strategy]
+        .into_iter()
+        .flatten()
+        .find(|node| matches!(node.text(), Some("CODE_DEPLOY" | "BLUE_GREEN")));
+    let (surge, surge_from) = match both {
+        Some(node) => {
+            let at = At::new(file, node.place);
+            (
+                Surge::All,
+                Source::said("surge", "all (blue and green)", at),
+            )
+        }
+        None => (Surge::Over(percent), surge_from),
+    };
     // `arn:…:task-definition/web:7` or `web:7`.
     let task = doc.get("taskDefinition").and_then(Node::text).map(|text| {
         let name = text.rsplit('/').next().unwrap_or(text);
-        name.split(':').next().unwrap_or(name).to_owned()
+        match name.split_once(':') {
+            Some((family, revision)) => (family.to_owned(), revision.parse().ok()),
+            None => (name.to_owned(), None),
+        }
     });
     Ok(Manifest {
         kind: "ECS service".into(),
@@ -76,13 +136,14 @@ fn service(file: &str, doc: &Node, name: &str) -> Result<Manifest, Fault> {
         pods: Pods {
             count: Count::known(count),
             from: vec![source],
-            surge: Surge::Number(most.saturating_sub(count)),
+            surge,
             surge_from: Some(surge_from),
             drains: false,
             unknown: None,
         },
         containers: Vec::new(),
         task,
+        template_of: None,
         at: top,
     })
 }

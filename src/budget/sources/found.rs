@@ -43,15 +43,21 @@ pub enum Found {
     Manifest(Box<Manifest>),
     Scaler(Scaler),
     ConfigMap(ConfigMap),
-    /// An ECS task definition, which services name.
-    Task {
-        family: String,
-        containers: Vec<Container>,
-    },
+    Task(Task),
     PgBouncer(PgBouncer),
     Conf(Conf),
+    /// Settings in a file of another name: for whoever names it.
+    Part(Conf),
     Sidekiq(rails::Sidekiq),
     Database(rails::Database),
+}
+
+/// An ECS task definition, which services name.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub family: String,
+    pub revision: Option<u64>,
+    pub containers: Vec<Container>,
 }
 
 /// An object that runs pods.
@@ -69,8 +75,10 @@ pub struct Manifest {
     pub library: Option<(String, At)>,
     pub pods: Pods,
     pub containers: Vec<Container>,
-    /// The family of an ECS task definition that holds its containers.
-    pub task: Option<String>,
+    /// The family, and the revision, of an ECS task definition that holds its containers.
+    pub task: Option<(String, Option<u64>)>,
+    /// The Deployment whose template it runs (a Rollout's workloadRef).
+    pub template_of: Option<String>,
 }
 
 /// How many pods, and how many more while they are replaced.
@@ -93,6 +101,8 @@ pub enum Surge {
     Number(u64),
     /// As many as there are.
     All,
+    /// So many percent of them altogether, rounded down (ECS's maximumPercent).
+    Over(u64),
 }
 
 impl Surge {
@@ -102,6 +112,9 @@ impl Surge {
             Self::Percent(percent) => (pods.at_least as f64 * percent / 100.0 - 1e-9).ceil() as u64,
             Self::Number(number) => number,
             Self::All => pods.at_least,
+            Self::Over(percent) => {
+                (pods.at_least.saturating_mul(percent) / 100).saturating_sub(pods.at_least)
+            }
         };
         Count {
             at_least: more,
@@ -135,8 +148,17 @@ pub enum Role {
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     pub values: BTreeMap<String, EnvValue>,
-    /// Whole maps that are taken over: name and place.
-    pub maps: Vec<(String, At)>,
+    /// Whole maps that are taken over.
+    pub maps: Vec<WholeMap>,
+}
+
+/// `envFrom`, `env_file`: everything of a map, each name with a prefix.
+#[derive(Clone, Debug)]
+pub struct WholeMap {
+    /// A ConfigMap; `None`: a Secret, or a file that isn't read.
+    pub name: Option<String>,
+    pub prefix: String,
+    pub at: At,
 }
 
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::count::{At, Count, Source};
 use super::super::spec::Unknown;
 use super::{
-    ConfigMap, Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Scaler, Surge, number,
-    plain, surge, text,
+    ConfigMap, Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Scaler, Surge,
+    WholeMap, number, plain, surge, text,
 };
 use crate::yaml::{Kind, Node};
 
@@ -194,6 +194,10 @@ fn manifest(file: &str, doc: &Node, kind: &str) -> Result<Manifest, Fault> {
             .transpose()?
             .unwrap_or_default(),
         task: None,
+        template_of: doc
+            .at(&["spec", "workloadRef", "name"])
+            .and_then(Node::text)
+            .map(str::to_owned),
         name,
         namespace,
     })
@@ -299,7 +303,7 @@ fn pods(file: &str, doc: &Node, kind: &str, job: Option<&Node>) -> Result<Pods, 
                     Source::assumed("pods (KEDA's maxReplicaCount)", 100, Some(top)),
                 ),
             };
-            pods.count = Count::known(most.0 * each);
+            pods.count = Count::known(most.0.saturating_mul(each));
             pods.from.extend([most.1, source]);
         }
         _ => set(&mut pods, replicas()?),
@@ -433,7 +437,7 @@ fn cron(
     match period(schedule) {
         Some(period) => {
             let overlap = longest.div_ceil(period).max(1);
-            pods.count = Count::known(each * overlap);
+            pods.count = Count::known(each.saturating_mul(overlap));
             pods.from
                 .push(Source::said("runs at once", overlap, longest_at));
         }
@@ -453,12 +457,27 @@ fn period(schedule: &str) -> Option<u64> {
         "@hourly" => return Some(3600),
         "@daily" | "@midnight" => return Some(86_400),
         "@weekly" => return Some(7 * 86_400),
+        // The shortest month, the shortest year.
+        "@monthly" => return Some(28 * 86_400),
+        "@yearly" | "@annually" => return Some(365 * 86_400),
         _ => {}
     }
     let fields: Vec<&str> = schedule.split_whitespace().collect();
-    let [minute, hour, "*", "*", "*"] = fields.as_slice() else {
+    let [minute, hour, day, "*", weekday] = fields.as_slice() else {
         return None;
     };
+    match (*day, *weekday) {
+        ("*", "*") => {}
+        (day, "*") => {
+            let once = number(minute).and(number(hour)).and(number(day));
+            return once.map(|_| 28 * 86_400);
+        }
+        ("*", weekday) => {
+            let once = number(minute).and(number(hour)).and(number(weekday));
+            return once.map(|_| 7 * 86_400);
+        }
+        _ => return None,
+    }
     match (*minute, *hour) {
         ("*", "*") => Some(60),
         (minute, "*") => match minute.strip_prefix("*/") {
@@ -472,8 +491,14 @@ fn period(schedule: &str) -> Option<u64> {
         },
         (minute, hour) => {
             number(minute)?;
-            number(hour)?;
-            Some(86_400)
+            match hour.strip_prefix("*/") {
+                Some(every) => {
+                    let every = number(every).filter(|every| (1..24).contains(every))?;
+                    let rest = 24 % every;
+                    Some(3600 * if rest == 0 { every } else { rest.min(every) })
+                }
+                None => number(hour).map(|_| 86_400),
+            }
         }
     }
 }
@@ -562,9 +587,17 @@ fn env(file: &str, container: &Node) -> Result<Env, Fault> {
         values.insert(name.to_owned(), value);
     }
     let maps = container.get("envFrom").map(Node::list).unwrap_or_default();
-    let maps = maps.iter().filter_map(|node| {
-        let name = node.at(&["configMapRef", "name"])?.text()?;
-        Some((name.to_owned(), At::new(file, node.place)))
+    let maps = maps.iter().map(|node| WholeMap {
+        name: node
+            .at(&["configMapRef", "name"])
+            .and_then(Node::text)
+            .map(str::to_owned),
+        prefix: node
+            .get("prefix")
+            .and_then(Node::text)
+            .unwrap_or_default()
+            .to_owned(),
+        at: At::new(file, node.place),
     });
     Ok(Env {
         values,

@@ -22,10 +22,13 @@ pub fn beside(base: &str, path: &str) -> String {
     parts.join("/")
 }
 
+/// Nobody has a thousand million of anything here: a slip, and sums that stay exact.
+const MOST: i64 = 1_000_000_000;
+
 /// A whole number that isn't negative.
 pub(super) fn number(file: &str, node: &Node, what: &str) -> Result<u64, Fault> {
     match &node.kind {
-        Kind::Int(number) if *number >= 0 => Ok(u64::try_from(*number).unwrap_or(0)),
+        Kind::Int(number) if (0..=MOST).contains(number) => Ok(u64::try_from(*number).unwrap_or(0)),
         other => Err(Fault::new(
             file,
             node.place,

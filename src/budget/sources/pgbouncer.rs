@@ -17,6 +17,8 @@ pub struct PgBouncer {
     pub users: BTreeMap<String, BTreeMap<String, String>>,
     /// Of `auth_file`; `None`: it can't be read, or there is none.
     pub logins: Option<BTreeSet<String>>,
+    /// Files that it includes: none of them is a pooler of its own.
+    pub parts: BTreeSet<String>,
     /// Processes that share the port, as `[peers]` lists them.
     pub peers: Vec<At>,
 }
@@ -52,12 +54,13 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Option<PgBouncer>, Fault>
         users: BTreeMap::new(),
         logins: None,
         peers: Vec::new(),
+        parts: BTreeSet::new(),
     };
     let mut section = None;
     lines(input, files, 0, &mut section, &mut read)?;
     if let Some((file, _)) = read.settings.get("auth_file") {
         let path = beside(&input.path, file);
-        read.logins = files(&path).map(|text| logins(&text));
+        read.logins = files(&path).and_then(|text| logins(&text));
     }
     Ok(Some(read))
 }
@@ -83,7 +86,10 @@ fn lines(
             let path = beside(&input.path, path.trim());
             match files(&path) {
                 Some(_) if depth >= DEEPEST => return fault("files within files: too deep".into()),
-                Some(text) => lines(&Input { path, text }, files, depth + 1, section, read)?,
+                Some(text) => {
+                    read.parts.insert(path.clone());
+                    lines(&Input { path, text }, files, depth + 1, section, read)?;
+                }
                 None => return fault(format!("{path} isn't there")),
             }
             continue;
@@ -176,18 +182,20 @@ fn quoted(inside: &str) -> Option<(String, &str)> {
 }
 
 /// The names of an `auth_file`: `"name" "password"` a line. Passwords are left where they are.
-fn logins(text: &str) -> BTreeSet<String> {
+fn logins(text: &str) -> Option<BTreeSet<String>> {
     let lines = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.starts_with(';'));
-    lines
+    let names: BTreeSet<String> = lines
         .filter_map(|line| {
             let inside = line.strip_prefix('"')?;
             let (name, _) = inside.split_once('"')?;
             Some(name.to_owned())
         })
-        .collect()
+        .collect();
+    // Nobody in it: it isn't one.
+    (!names.is_empty()).then_some(names)
 }
 
 impl PgBouncer {
@@ -198,13 +206,14 @@ impl PgBouncer {
     pub fn number(&self, name: &str, default: u64) -> Result<u64, Fault> {
         match self.settings.get(name) {
             None => Ok(default),
-            Some((text, at)) => text.parse().map_err(|_| {
-                Fault::new(
+            Some((text, at)) => match text.parse() {
+                Ok(number) if number <= 1_000_000_000 => Ok(number),
+                _ => Err(Fault::new(
                     &at.file,
                     at.place,
                     format!("{name} is a whole number, not {text:?}"),
-                )
-            }),
+                )),
+            },
         }
     }
 
@@ -333,6 +342,7 @@ impl PgBouncer {
             names
                 .iter()
                 .find_map(|name| values.get(*name)?.parse().ok())
+                .filter(|number| *number <= 1_000_000_000)
         };
         let limit = |number: u64| (number > 0).then_some(number);
         let (mut pools, mut rows) = (Vec::new(), Vec::new());

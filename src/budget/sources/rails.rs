@@ -16,6 +16,8 @@ pub enum Value {
         default: Option<u64>,
         at: At,
     },
+    /// Nothing says it.
+    Default(u64, At),
     /// Ruby that isn't understood.
     Ruby(At),
 }
@@ -24,7 +26,7 @@ impl Value {
     /// With this environment; `None`: it can't be told.
     pub fn with(&self, env: &BTreeMap<String, Option<String>>) -> Option<u64> {
         match self {
-            Self::Number(number, _) => Some(*number),
+            Self::Number(number, _) | Self::Default(number, _) => Some(*number),
             Self::Env { name, default, .. } => match env.get(name) {
                 Some(Some(text)) => text.trim().parse().ok(),
                 Some(None) => None,
@@ -36,7 +38,9 @@ impl Value {
 
     pub fn at(&self) -> &At {
         match self {
-            Self::Number(_, at) | Self::Env { at, .. } | Self::Ruby(at) => at,
+            Self::Number(_, at) | Self::Default(_, at) | Self::Env { at, .. } | Self::Ruby(at) => {
+                at
+            }
         }
     }
 }
@@ -90,29 +94,50 @@ pub fn sidekiq(input: &Input) -> Result<Sidekiq, Fault> {
 /// # Errors
 /// As `sidekiq`.
 pub fn database(input: &Input) -> Result<Database, Fault> {
-    let (node, ruby) = parse(input)?;
-    let field = |node: &Node| {
-        let plain = node.get("pool").or_else(|| node.get("max_connections"));
-        plain.map(|node| value(&input.path, node, &ruby))
-    };
-    let production = node.get("production");
-    let of_each = |p: &Node| -> Vec<Value> {
-        let writes =
-            |one: &Node| !matches!(one.get("replica").map(|n| &n.kind), Some(Kind::Bool(true)));
-        let all = p.map().iter().map(|(_, one)| one);
-        all.filter(|one| writes(one)).filter_map(&field).collect()
-    };
-    let production = production.map_or(Vec::new(), |p| match field(p) {
-        Some(one) => vec![one],
-        None => of_each(p),
+    let top = At::new(&input.path, Place { line: 1, column: 1 });
+    // Ruby that chooses between lines can't be read without running it.
+    let chooses = input.text.split("<%").skip(1).any(|code| {
+        let word = code.trim_start_matches(['-', ' ']);
+        ["if ", "unless ", "else", "case "]
+            .iter()
+            .any(|start| word.starts_with(start))
     });
-    let default = || node.get("default").and_then(&field).into_iter().collect();
+    if chooses {
+        return Ok(Database {
+            file: input.path.clone(),
+            pools: vec![Value::Ruby(top)],
+        });
+    }
+    let (node, ruby) = parse(input)?;
+    // ActiveRecord's own is 5 where an entry doesn't say it.
+    let pool = |node: &Node| {
+        let said = node.get("pool").or_else(|| node.get("max_connections"));
+        match said {
+            Some(said) => value(&input.path, said, &ruby),
+            None => Value::Default(5, At::new(&input.path, node.place)),
+        }
+    };
+    let is_one = |node: &Node| {
+        ["adapter", "database", "url", "pool", "host"]
+            .iter()
+            .any(|key| node.get(key).is_some())
+    };
+    let writes =
+        |one: &Node| !matches!(one.get("replica").map(|n| &n.kind), Some(Kind::Bool(true)));
+    let pools = match node.get("production").or_else(|| node.get("default")) {
+        Some(one) if is_one(one) => vec![pool(one)],
+        // Each database of the application has a pool of its own.
+        Some(several) => {
+            let all = several.map().iter().map(|(_, one)| one);
+            all.filter(|one| is_one(one) && writes(one))
+                .map(pool)
+                .collect()
+        }
+        None => Vec::new(),
+    };
     Ok(Database {
         file: input.path.clone(),
-        pools: match production.is_empty() {
-            true => default(),
-            false => production,
-        },
+        pools,
     })
 }
 
@@ -133,7 +158,7 @@ fn parse(input: &Input) -> Result<(Node, Vec<String>), Fault> {
         };
         let inside = &rest[start..start + end + 2];
         if inside.starts_with("<%=") {
-            text.push_str(&format!("__ruby_{}", ruby.len()));
+            text.push_str(&format!("__ruby_{}_", ruby.len()));
             ruby.push(inside[3..inside.len() - 2].trim().to_owned());
         }
         // Lines stay where they are.
@@ -153,6 +178,7 @@ fn value(file: &str, node: &Node, ruby: &[String]) -> Value {
         Kind::Text(text) => {
             let code = text
                 .strip_prefix("__ruby_")
+                .and_then(|n| n.strip_suffix('_'))
                 .and_then(|n| n.parse::<usize>().ok())
                 .and_then(|n| ruby.get(n));
             match (code, text.parse::<u64>()) {
@@ -182,16 +208,21 @@ fn fetch(code: &str, at: At) -> Value {
     let Some((name, rest)) = quoted[1..].split_once(quote) else {
         return Value::Ruby(at);
     };
-    let digits: String = rest.chars().filter(char::is_ascii_digit).collect();
-    let plain = rest
-        .chars()
-        .all(|c| c.is_ascii_digit() || " {}|,\"']".contains(c));
-    if !plain {
-        return Value::Ruby(at);
-    }
+    let words: Vec<&str> = rest
+        .split(|c: char| " {}|,\"']".contains(c))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let default = match words.as_slice() {
+        [] => None,
+        [number] => match number.parse() {
+            Ok(number) => Some(number),
+            Err(_) => return Value::Ruby(at),
+        },
+        _ => return Value::Ruby(at),
+    };
     Value::Env {
         name: name.to_owned(),
-        default: digits.parse().ok(),
+        default,
         at,
     }
 }
@@ -220,6 +251,8 @@ mod tests {
             ("<%= ENV.fetch(\"N\") { 5 } %>", Some(5), Some(7)),
             ("<%= ENV.fetch('N', 5).to_i %>", Some(5), Some(7)),
             ("<%= ENV['N'] || 3 %>", Some(3), Some(7)),
+            ("<%= ENV.fetch(\"N\", 1) { 5 } %>", None, None),
+            ("<%= ENV.fetch('N', 2) %>0", None, None),
             ("<%= ENV.fetch(\"N\") %>", None, Some(7)),
             ("<%= Etc.nprocessors * 2 %>", None, None),
         ] {

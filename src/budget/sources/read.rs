@@ -25,7 +25,14 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Vec<Found>, Fault> {
     match ending {
         "ini" => pgbouncer::read(input, files)
             .map(|found| found.map(Found::PgBouncer).into_iter().collect()),
-        "conf" => Ok(vec![Found::Conf(postgres_conf::read(input, files)?)]),
+        // Other programs' files end like this as well; a part of one is read where the whole names it.
+        "conf" if name.starts_with("postgresql") => {
+            Ok(vec![Found::Conf(postgres_conf::read(input, files)?)])
+        }
+        "conf" => Ok(postgres_conf::read(input, files)
+            .map(|conf| Found::Part(conf))
+            .into_iter()
+            .collect()),
         "yaml" | "yml" => read_yaml(input, name),
         "json" => read_yaml(input, name),
         _ => Ok(Vec::new()),
@@ -65,14 +72,7 @@ fn read_yaml(input: &Input, name: &str) -> Result<Vec<Found>, Fault> {
 
 /// Where a text is a template that has to be rendered first.
 fn helm(text: &str) -> Option<Place> {
-    const SIGNS: [&str; 6] = [
-        ".Values",
-        ".Release",
-        ".Chart",
-        "include ",
-        "template ",
-        "toYaml",
-    ];
+    const SIGNS: [&str; 5] = [".Values", ".Release", ".Chart", "include \"", "toYaml"];
     text.lines().enumerate().find_map(|(n, line)| {
         let at = line.find("{{")?;
         let inside = &line[at..];
