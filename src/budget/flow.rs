@@ -1,58 +1,111 @@
 //! PgBouncer's pools against its limits per database and per user: the most that can be open at once is a maximum flow.
 
+use std::collections::VecDeque;
+
 /// `pools[d][u]` server connections of a database for a user at most, `rows[d]` over a database, `columns[u]` over a user;
 /// `None`: without a limit.
 pub fn most(pools: &[Vec<u64>], rows: &[Option<u64>], columns: &[Option<u64>]) -> u64 {
     let (databases, users) = (rows.len(), columns.len());
-    let sum: u64 = pools.iter().flatten().sum();
-    // Source, databases, users, sink.
-    let nodes = databases + users + 2;
-    let (source, sink) = (0, nodes - 1);
-    let mut left = vec![vec![0_u64; nodes]; nodes];
-    for d in 0..databases {
-        left[source][1 + d] = rows[d].unwrap_or(sum);
-        for u in 0..users {
-            left[1 + d][1 + databases + u] = pools[d].get(u).copied().unwrap_or(0);
+    let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0_u64, u64::saturating_add);
+    let (source, sink) = (0, databases + users + 1);
+    let mut net = Net::of(sink + 1);
+    for (d, row) in rows.iter().enumerate() {
+        let own = sum(&mut pools[d].iter().copied());
+        net.edge(source, 1 + d, row.unwrap_or(own).min(own));
+        for (u, size) in pools[d].iter().enumerate().filter(|(_, size)| **size > 0) {
+            net.edge(1 + d, 1 + databases + u, *size);
         }
     }
-    for u in 0..users {
-        left[1 + databases + u][sink] = columns[u].unwrap_or(sum);
+    for (u, column) in columns.iter().enumerate() {
+        let own = sum(&mut pools.iter().map(|row| row.get(u).copied().unwrap_or(0)));
+        net.edge(1 + databases + u, sink, column.unwrap_or(own).min(own));
     }
-    let mut flow = 0;
-    while let Some(path) = shortest(&left, source, sink) {
-        let Some(least) = path.windows(2).map(|pair| left[pair[0]][pair[1]]).min() else {
-            break;
-        };
-        for pair in path.windows(2) {
-            left[pair[0]][pair[1]] -= least;
-            left[pair[1]][pair[0]] += least;
-        }
-        flow += least;
-    }
-    flow
+    net.flow(source, sink)
 }
 
-/// The shortest way on which something is left, breadth first.
-fn shortest(left: &[Vec<u64>], source: usize, sink: usize) -> Option<Vec<usize>> {
-    let mut before = vec![None; left.len()];
-    before[source] = Some(source);
-    let mut queue = std::collections::VecDeque::from([source]);
-    while let Some(at) = queue.pop_front() {
-        for (to, room) in left[at].iter().enumerate() {
-            if *room > 0 && before[to].is_none() {
-                before[to] = Some(at);
-                queue.push_back(to);
-            }
+/// Edges in pairs: the second of each is what flows back.
+struct Net {
+    of: Vec<Vec<usize>>,
+    to: Vec<usize>,
+    room: Vec<u64>,
+}
+
+impl Net {
+    fn of(nodes: usize) -> Self {
+        Self {
+            of: vec![Vec::new(); nodes],
+            to: Vec::new(),
+            room: Vec::new(),
         }
     }
-    let mut path = vec![sink];
-    let mut at = sink;
-    while at != source {
-        at = before[at]?;
-        path.push(at);
+
+    fn edge(&mut self, from: usize, to: usize, room: u64) {
+        for (from, to, room) in [(from, to, room), (to, from, 0)] {
+            self.of[from].push(self.to.len());
+            self.to.push(to);
+            self.room.push(room);
+        }
     }
-    path.reverse();
-    Some(path)
+
+    /// By levels, each filled up before the next is looked for.
+    fn flow(&mut self, source: usize, sink: usize) -> u64 {
+        let mut flow = 0_u64;
+        while let Some(levels) = self.levels(source, sink) {
+            let mut next = vec![0; self.of.len()];
+            loop {
+                let pushed = self.push(source, sink, u64::MAX, &levels, &mut next);
+                if pushed == 0 {
+                    break;
+                }
+                flow = flow.saturating_add(pushed);
+            }
+        }
+        flow
+    }
+
+    /// How far each node is from the source, where there is room; `None`: the sink can't be reached.
+    fn levels(&self, source: usize, sink: usize) -> Option<Vec<usize>> {
+        let mut levels = vec![usize::MAX; self.of.len()];
+        levels[source] = 0;
+        let mut queue = VecDeque::from([source]);
+        while let Some(at) = queue.pop_front() {
+            for &edge in &self.of[at] {
+                let to = self.to[edge];
+                if self.room[edge] > 0 && levels[to] == usize::MAX {
+                    levels[to] = levels[at] + 1;
+                    queue.push_back(to);
+                }
+            }
+        }
+        (levels[sink] < usize::MAX).then_some(levels)
+    }
+
+    fn push(
+        &mut self,
+        at: usize,
+        sink: usize,
+        most: u64,
+        levels: &[usize],
+        next: &mut [usize],
+    ) -> u64 {
+        if at == sink {
+            return most;
+        }
+        while next[at] < self.of[at].len() {
+            let edge = self.of[at][next[at]];
+            let to = self.to[edge];
+            if self.room[edge] > 0 && levels[to] == levels[at] + 1 {
+                let pushed = self.push(to, sink, most.min(self.room[edge]), levels, next);
+                if pushed > 0 {
+                    self.room[edge] -= pushed;
+                    self.room[edge ^ 1] = self.room[edge ^ 1].saturating_add(pushed);
+                    return pushed;
+                }
+            }
+            next[at] += 1;
+        }
+        0
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +125,11 @@ mod tests {
         let bound = most(&pools, &[Some(10), None], &[None, Some(10)]);
         assert_eq!(bound, 40);
         assert_eq!(most(&[], &[], &[]), 0);
+        // As large as a shared pooler is: 3,000 databases by 20 users, both limited.
+        let pools = vec![vec![20; 20]; 3000];
+        let rows = vec![Some(100); 3000];
+        assert_eq!(most(&pools, &rows, &[Some(1000); 20]), 20_000);
+        assert_eq!(most(&pools, &rows, &[None; 20]), 300_000);
     }
 
     proptest! {

@@ -1,13 +1,19 @@
 //! What a container opens: the well-known environment variables and command lines of the popular pools, with their defaults,
 //! which are always said to be assumed.
 
+mod address;
+mod programs;
+mod ruby;
+
 use std::collections::BTreeMap;
 
 use super::count::{At, Count, Source};
-use super::libraries::{self, ADDRESSES, LIBRARIES, Library, Most};
+use super::libraries::{self, LIBRARIES};
 use super::sources::rails::{Sidekiq, Value};
-use super::sources::{Container, Role, WholeMap};
+use super::sources::{Container, Role};
 use super::spec::Unknown;
+
+pub use address::{address, with_missing};
 
 /// The environment as it is known: a value, or that it is hidden.
 pub type Known = BTreeMap<String, (Option<String>, At)>;
@@ -72,8 +78,11 @@ pub fn of(
         from: Vec::new(),
         unknown: None,
     };
-    if reading.runs("sidekiq") || ruby.sidekiq.is_some() {
+    if reading.runs("sidekiq") || reading.runs("sidekiqswarm") || ruby.sidekiq.is_some() {
         return Some(reading.sidekiq());
+    }
+    if reading.runs("celery") && reading.runs("worker") {
+        return Some(reading.celery());
     }
     if reading.has(&["SQLALCHEMY_POOL_SIZE", "SQLALCHEMY_MAX_OVERFLOW"]) {
         return Some(reading.sqlalchemy());
@@ -89,9 +98,6 @@ pub fn of(
     }
     if reading.runs("good_job") {
         return Some(reading.good_job());
-    }
-    if reading.runs("celery") && reading.runs("worker") {
-        return Some(reading.celery());
     }
     let rails = reading.runs("puma") || !ruby.pools.is_empty();
     if rails || reading.has(&["RAILS_MAX_THREADS", "DB_POOL"]) {
@@ -169,29 +175,118 @@ impl Reading<'_> {
         Count::at_least(0)
     }
 
-    /// `-c 5`, `--concurrency 5`, `--concurrency=5`, `-c5`.
-    fn flag(&self, short: &str, long: &str) -> Option<(u64, At)> {
-        let words: Vec<(&str, &At)> = self
-            .container
-            .command
-            .iter()
-            .flat_map(|(word, at)| word.split_whitespace().map(move |word| (word, at)))
+    /// The command's words, with the variables of its environment in their places; GUNICORN_CMD_ARGS are flags as well.
+    fn words(&self) -> Vec<(String, At)> {
+        let command = self.container.command.iter();
+        let more = self.env.get("GUNICORN_CMD_ARGS");
+        let more = more.and_then(|(text, at)| Some((text.as_ref()?, at)));
+        let all: Vec<(String, At)> = command
+            .map(|(word, at)| (word, at))
+            .chain(more)
+            .flat_map(|(word, at)| {
+                let parts = word.split_whitespace();
+                parts.map(move |part| (self.filled(part), at.clone()))
+            })
             .collect();
-        words.iter().enumerate().find_map(|(n, (word, at))| {
-            let inside = word
-                .strip_prefix(long)
-                .and_then(|rest| rest.strip_prefix('='))
-                .or_else(|| word.strip_prefix(short).filter(|rest| !rest.is_empty()));
-            let (text, at) = match inside {
-                Some(text) => (text, *at),
-                None if *word == short || *word == long => {
-                    let (text, at) = words.get(n + 1)?;
-                    (*text, *at)
-                }
-                None => return None,
+        // A shell's own flags aren't the program's.
+        let shell = all.first().is_some_and(|(word, _)| {
+            matches!(
+                word.rsplit('/').next(),
+                Some("sh" | "bash" | "ash" | "dash")
+            )
+        });
+        let script = all
+            .iter()
+            .position(|(word, _)| shell && word.starts_with('-') && word.ends_with('c'));
+        match script {
+            Some(at) => all.into_iter().skip(at + 1).collect(),
+            None => all,
+        }
+    }
+
+    /// `$(N)`, `${N}` and `$N` by the environment.
+    fn filled(&self, word: &str) -> String {
+        let inside = |open: &str, close: &str| {
+            let start = word.find(open)?;
+            let rest = &word[start + open.len()..];
+            let end = if close.is_empty() {
+                rest.len()
+            } else {
+                rest.find(close)?
             };
-            Some((text.parse().ok()?, at.clone()))
-        })
+            let (Some(value), _) = self.env.get(&rest[..end])? else {
+                return None;
+            };
+            Some(format!(
+                "{}{value}{}",
+                &word[..start],
+                &rest[end + close.len()..]
+            ))
+        };
+        let found = inside("$(", ")").or_else(|| inside("${", "}"));
+        found
+            .or_else(|| inside("$", ""))
+            .unwrap_or_else(|| word.to_owned())
+    }
+
+    /// `-c 5`, `--concurrency 5`, `--concurrency=5`, `-c5`.
+    fn flag(&self, names: &[&str]) -> Var {
+        let words = self.words();
+        for (n, (word, at)) in words.iter().enumerate() {
+            let inside = names.iter().find_map(|name| {
+                let rest = word.strip_prefix(name)?;
+                match (rest.strip_prefix('='), name.starts_with("--")) {
+                    (Some(value), _) => Some(value),
+                    (None, false) => Some(rest)
+                        .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '$')),
+                    (None, true) => None,
+                }
+            });
+            let (text, at) = match inside {
+                Some(text) => (text, at),
+                None if names.contains(&word.as_str()) => match words.get(n + 1) {
+                    Some((text, at)) => (text.as_str(), at),
+                    None => return Var::Hidden(at.clone()),
+                },
+                None => continue,
+            };
+            return match text.parse() {
+                Ok(number) => Var::Number(number, at.clone()),
+                Err(_) => Var::Hidden(at.clone()),
+            };
+        }
+        Var::Missing
+    }
+
+    /// What a flag says; one that can't be read isn't one that isn't there.
+    fn flagged(&mut self, names: &[&str], what: &str) -> Option<Count> {
+        let name = names.last().copied().unwrap_or_default();
+        match self.flag(names) {
+            Var::Missing => None,
+            Var::Number(number, at) if number >= 0 => {
+                let number = u64::try_from(number).unwrap_or(0);
+                self.from
+                    .push(Source::said(&format!("{what} ({name})"), number, at));
+                Some(Count::known(number))
+            }
+            Var::Number(_, at) | Var::Hidden(at) => {
+                let _ = self.hidden(name, at);
+                Some(Count::at_least(1))
+            }
+        }
+    }
+
+    /// Processes by a variable: one at least, whatever it says.
+    fn processes(&mut self, name: &str) -> Count {
+        at_least_one(self.number(name, "processes", 1))
+    }
+
+    fn word_after(&self, names: &[&str]) -> Option<(String, At)> {
+        let words = self.words();
+        let at = words
+            .iter()
+            .position(|(word, _)| names.contains(&word.as_str()))?;
+        words.get(at + 1).cloned()
     }
 
     fn done(self, processes: Count, connections: Count) -> Pool {
@@ -211,393 +306,13 @@ impl Reading<'_> {
         all.map(|(name, (value, _))| (name.clone(), value.clone()))
             .collect()
     }
+}
 
-    /// A value of a Ruby file, with this environment.
-    fn of_ruby(&mut self, value: &Value, what: &str) -> Count {
-        let at = value.at().clone();
-        match value.with(&self.env_values()) {
-            Some(number) => {
-                let source = match value {
-                    Value::Env { name, .. } if self.env.contains_key(name) => {
-                        Source::said(&format!("{what}, by {name}"), number, at)
-                    }
-                    Value::Env { .. } | Value::Default(..) => {
-                        Source::assumed(what, number, Some(at))
-                    }
-                    _ => Source::said(what, number, at),
-                };
-                self.from.push(source);
-                Count::known(number)
-            }
-            None => {
-                self.unknown = Some(Unknown {
-                    what: format!("{what} (Ruby that can't be read here)"),
-                    settle: "a plain number, or connections in budget.yaml".into(),
-                    at: Some(at),
-                });
-                Count::at_least(0)
-            }
-        }
-    }
-
-    /// What ActiveRecord opens: its own variable, `database.yml`, else as many as there are threads; a thread uses one at a time.
-    fn active_record(&mut self, threads: Count) -> (Count, Option<(u64, Option<At>)>) {
-        if self.has(&["DB_POOL"]) {
-            let size = self.number("DB_POOL", "pool", 5);
-            let at = self.env.get("DB_POOL").map(|(_, at)| at.clone());
-            let known = size.exact.then_some((size.at_least, at));
-            return (least(size, threads), known);
-        }
-        let pools = self.ruby.pools;
-        if pools.is_empty() {
-            return (threads, None);
-        }
-        let mut sum = Count::ZERO;
-        let mut size = None;
-        for value in pools {
-            let pool = self.of_ruby(value, "pool (database.yml)");
-            if size.is_none() && pool.exact {
-                size = Some((pool.at_least, Some(value.at().clone())));
-            }
-            sum = sum.plus(least(pool, threads));
-        }
-        (sum, size)
-    }
-
-    fn sidekiq(mut self) -> Pool {
-        let file = self.ruby.sidekiq;
-        let main = match (
-            self.flag("-c", "--concurrency"),
-            file.and_then(|f| f.concurrency.as_ref()),
-        ) {
-            (Some((number, at)), _) => {
-                self.from.push(Source::said("concurrency (-c)", number, at));
-                Count::known(number)
-            }
-            (None, Some(value)) => self.of_ruby(value, "concurrency (sidekiq.yml)"),
-            (None, None) => match self.word_after(&["-C", "--config"]) {
-                // It says how many, and nobody showed it.
-                Some((path, at)) => {
-                    self.unknown = Some(Unknown {
-                        what: format!("the concurrency of {path}, which isn't in the input"),
-                        settle: format!("{path} beside it, or -c in the command"),
-                        at: Some(at),
-                    });
-                    Count::at_least(0)
-                }
-                None => self.number("RAILS_MAX_THREADS", "concurrency", 5),
-            },
-        };
-        let capsules = file
-            .map(|file| file.capsules.as_slice())
-            .unwrap_or_default();
-        let mut concurrency = main;
-        for value in capsules {
-            concurrency = concurrency.plus(self.of_ruby(value, "concurrency of a capsule"));
-        }
-        let (pool, size) = self.active_record(concurrency);
-        let threads = concurrency.exact.then_some(concurrency.at_least);
-        Pool {
-            threads,
-            size,
-            is_sidekiq: true,
-            ..self.done(Count::known(1), pool)
-        }
-    }
-
-    /// A process for each of its workers, with a connection each while it runs a task.
-    fn celery(mut self) -> Pool {
-        let processes = match self.flag("-c", "--concurrency") {
-            Some((number, at)) => {
-                self.from
-                    .push(Source::said("processes (--concurrency)", number, at));
-                Count::known(number)
-            }
-            None => {
-                self.unknown = Some(Unknown {
-                    what: format!(
-                        "how many processes container {} has: as many as its node has processors",
-                        self.container.name
-                    ),
-                    settle: "--concurrency in its command, or processes in budget.yaml".into(),
-                    at: Some(self.container.at.clone()),
-                });
-                Count::at_least(1)
-            }
-        };
-        let at = Some(self.container.at.clone());
-        self.from
-            .push(Source::assumed("connections per process", 1, at));
-        self.done(processes, Count::known(1))
-    }
-
-    /// `-t 1:5`: the larger one.
-    fn puma_threads(&self) -> Option<(u64, At)> {
-        let (word, at) = self.word_after(&["-t", "--threads"])?;
-        let most = word.rsplit(':').next()?;
-        self.runs("puma").then_some(())?;
-        Some((most.parse().ok()?, at))
-    }
-
-    fn word_after(&self, names: &[&str]) -> Option<(String, At)> {
-        let words: Vec<(&str, &At)> = self
-            .container
-            .command
-            .iter()
-            .flat_map(|(word, at)| word.split_whitespace().map(move |word| (word, at)))
-            .collect();
-        let at = words.iter().position(|(word, _)| names.contains(word))?;
-        let (word, at) = words.get(at + 1)?;
-        Some(((*word).to_owned(), (*at).clone()))
-    }
-
-    fn rails(mut self) -> Pool {
-        let threads = match self.puma_threads() {
-            Some((threads, at)) => {
-                self.from
-                    .push(Source::said("threads (--threads)", threads, at));
-                Count::known(threads)
-            }
-            None => self.number("RAILS_MAX_THREADS", "threads", 5),
-        };
-        let workers = self.flag("-w", "--workers").filter(|_| self.runs("puma"));
-        let processes = match workers {
-            Some((number, at)) => {
-                self.from
-                    .push(Source::said("processes (--workers)", number, at));
-                Count::known(number)
-            }
-            None => self.number("WEB_CONCURRENCY", "processes", 1),
-        };
-        // Without workers Puma is one process.
-        let processes = match processes {
-            Count {
-                at_least: 0,
-                exact: true,
-            } => Count::known(1),
-            some => some,
-        };
-        let (pool, size) = self.active_record(threads);
-        let known = threads.exact.then_some(threads.at_least);
-        Pool {
-            threads: known,
-            size,
-            ..self.done(processes, pool)
-        }
-    }
-
-    fn workers(&mut self) -> Count {
-        if self.runs("gunicorn")
-            && let Some((number, at)) = self.flag("-w", "--workers")
-        {
-            self.from
-                .push(Source::said("processes (--workers)", number, at));
-            return Count::known(number);
-        }
-        self.number("WEB_CONCURRENCY", "processes", 1)
-    }
-
-    fn sqlalchemy(mut self) -> Pool {
-        let processes = self.workers();
-        let size = self.number("SQLALCHEMY_POOL_SIZE", "pool_size", 5);
-        let overflow = match self.var("SQLALCHEMY_MAX_OVERFLOW") {
-            Var::Number(number, at) if number < 0 => self.unlimited("SQLALCHEMY_MAX_OVERFLOW", at),
-            _ => self.number("SQLALCHEMY_MAX_OVERFLOW", "max_overflow", 10),
-        };
-        let size = match (self.var("SQLALCHEMY_POOL_SIZE"), size) {
-            (Var::Number(0, at), _) => self.unlimited("SQLALCHEMY_POOL_SIZE", at),
-            (_, size) => size,
-        };
-        self.done(processes, size.plus(overflow))
-    }
-
-    fn unlimited(&mut self, name: &str, at: At) -> Count {
-        self.unknown = Some(Unknown {
-            what: format!(
-                "{name} of container {}: without a limit",
-                self.container.name
-            ),
-            settle: "a limit".into(),
-            at: Some(at),
-        });
-        Count::at_least(0)
-    }
-
-    /// The library whose own variable is set.
-    fn of_variable(&self) -> Option<(&'static Library, &'static str)> {
-        LIBRARIES.iter().find_map(|library| {
-            let set = |name: &&&str| self.env.contains_key(**name);
-            Some((library, *library.variables.iter().find(set)?))
-        })
-    }
-
-    fn of_library(mut self, library: &Library, name: &str) -> Pool {
-        let what = format!("connections per process of {}", library.name);
-        let size = self.number(name, &what, 0);
-        let processes = self.workers();
-        self.done(processes, size)
-    }
-
-    /// What a library does where nothing says a number.
-    fn default(mut self, library: &Library, said: Option<&At>) -> Pool {
-        let processes = self.workers();
-        let at = Some(said.unwrap_or(&self.container.at).clone());
-        let what = format!("connections per process (the default of {})", library.name);
-        let size = match library.most {
-            Most::Number(number) => {
-                self.from.push(Source::assumed(&what, number, at));
-                Count::known(number)
-            }
-            Most::OfThreads => match self.flag("--threads", "--threads") {
-                Some((threads, at)) => {
-                    self.from
-                        .push(Source::said("threads (--threads)", threads, at));
-                    Count::known(threads)
-                }
-                None => {
-                    self.from.push(Source::assumed("threads", 1, at));
-                    Count::known(1)
-                }
-            },
-            Most::OfCores(_) | Most::Unlimited => {
-                let (why, least) = match library.most {
-                    Most::OfCores(least) => ("follows the processors of its node", least),
-                    _ => ("is without a limit", 0),
-                };
-                self.unknown = Some(Unknown {
-                    what: format!("the pool of {}, which {why}", library.name),
-                    settle: "its size in the environment, an annotation stanch.dev/connections, or connections in budget.yaml".into(),
-                    at,
-                });
-                Count::at_least(least)
-            }
-        };
-        self.done(processes, size)
-    }
-
-    /// `Maximum Pool Size=50` in a connection string of .NET.
-    fn of_npgsql(&self) -> Option<(u64, &'static str, At)> {
-        self.env.iter().find_map(|(name, (text, at))| {
-            let text = text
-                .as_ref()
-                .filter(|_| name.starts_with("ConnectionStrings__"))?;
-            let size = text.split(';').find_map(|pair| {
-                let (key, value) = pair.split_once('=')?;
-                let key = key.to_lowercase().replace(' ', "");
-                let known = matches!(key.as_str(), "maximumpoolsize" | "maxpoolsize");
-                known.then(|| value.trim().parse().ok()).flatten()
-            })?;
-            Some((
-                size,
-                "connections per process (Maximum Pool Size)",
-                at.clone(),
-            ))
-        })
-    }
-
-    /// A program of PostgreSQL's own, which opens one connection (pg_dump and pg_restore with -j: one more than jobs).
-    fn client(&self) -> Option<(&'static str, At)> {
-        let at = self.container.command.first()?.1.clone();
-        let program = ["psql", "pg_dump", "pg_restore", "pg_dumpall"]
-            .into_iter()
-            .find(|program| self.runs(program))?;
-        Some((program, at))
-    }
-
-    fn one(mut self, program: &str, at: At) -> Pool {
-        let jobs = self.flag("-j", "--jobs").map_or(0, |(jobs, _)| jobs);
-        let size = 1 + if program == "psql" { 0 } else { jobs };
-        self.from
-            .push(Source::said(&format!("connections ({program})"), size, at));
-        self.done(Count::known(1), Count::known(size))
-    }
-
-    /// A variable that says where the database is, unless it is of another kind.
-    fn address(&self) -> Option<(String, At)> {
-        let other = |text: &str| {
-            let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-            scheme.is_some_and(|scheme| !scheme.to_lowercase().contains("postgres"))
-        };
-        let named = ADDRESSES
-            .iter()
-            .filter_map(|name| self.env.get_key_value(*name));
-        let strings = self
-            .env
-            .iter()
-            .filter(|(name, _)| name.starts_with("ConnectionStrings__"));
-        let mut all = named.chain(strings);
-        let (name, (_, at)) = all.find(|(_, (text, _))| !text.as_deref().is_some_and(other))?;
-        Some((name.clone(), at.clone()))
-    }
-
-    /// What runs before the application connects once, and is gone when that begins.
-    fn migrates(mut self, at: At) -> Pool {
-        self.from.push(Source::assumed(
-            "connections (runs before the others)",
-            1,
-            Some(at),
-        ));
-        self.done(Count::known(1), Count::known(1))
-    }
-
-    fn connects(mut self, name: &str, at: At) -> Pool {
-        let processes = self.workers();
-        self.unknown = Some(Unknown {
-            what: format!(
-                "how many connections a process of container {} opens: it has {name}",
-                self.container.name
-            ),
-            settle: "an annotation stanch.dev/connections or stanch.dev/pool (the library: node-pg, …), or budget.yaml".into(),
-            at: Some(at),
-        });
-        self.done(processes, Count::at_least(0))
-    }
-
-    /// GoodJob's threads, and two of its own.
-    fn good_job(mut self) -> Pool {
-        let threads = match self.flag("--max-threads", "--max-threads") {
-            Some((threads, at)) => {
-                self.from
-                    .push(Source::said("threads (--max-threads)", threads, at));
-                Count::known(threads)
-            }
-            None => self.number("GOOD_JOB_MAX_THREADS", "threads", 5),
-        };
-        let at = Some(self.container.at.clone());
-        self.from.push(Source::assumed("GoodJob's own", 2, at));
-        self.done(Count::known(1), threads.plus(Count::known(2)))
-    }
-
-    /// `?connection_limit=5` (Prisma), `?pool_max_conns=5` (pgx).
-    fn of_url(&self) -> Option<(u64, &'static str, At)> {
-        let (Some(url), at) = self.env.get("DATABASE_URL")? else {
-            return None;
-        };
-        let (_, query) = url.split_once('?')?;
-        query.split('&').find_map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            let known = matches!(name, "connection_limit" | "pool_max_conns");
-            known
-                .then(|| value.parse().ok())
-                .flatten()
-                .map(|size| (size, "connections (of the URL)", at.clone()))
-        })
-    }
-
-    fn sized(mut self, size: u64, what: &str, at: At) -> Pool {
-        let processes = self.workers();
-        self.from.push(Source::said(what, size, at));
-        self.done(processes, Count::known(size))
-    }
-
-    fn generic(mut self, name: &str) -> Pool {
-        let processes = self.workers();
-        let size = match self.var(name) {
-            // 0 is without a limit for database/sql.
-            Var::Number(0, at) if name == "DB_MAX_OPEN_CONNS" => self.unlimited(name, at),
-            _ => self.number(name, "connections per process", 0),
-        };
-        self.done(processes, size)
+/// 0 is a single process for whoever takes it, and one whose number is hidden runs all the same.
+fn at_least_one(count: Count) -> Count {
+    Count {
+        at_least: count.at_least.max(1),
+        ..count
     }
 }
 
@@ -628,90 +343,4 @@ pub fn is_ruby(container: &Container) -> bool {
         || variables
             .iter()
             .any(|name| container.env.values.contains_key(*name))
-}
-
-/// Where the environment says that the database is.
-pub fn address(env: &Known) -> Option<(String, Option<u16>)> {
-    let text = |name: &str| env.get(name).and_then(|(text, _)| text.as_deref());
-    let of_url = ADDRESSES
-        .iter()
-        .chain(&["SPRING_DATASOURCE_URL"])
-        .find_map(|name| {
-            let (_, rest) = text(name)?.split_once("://")?;
-            let authority = rest.split(['/', '?']).next()?;
-            Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
-        });
-    let of_hosts = [
-        "PGHOST",
-        "DB_HOST",
-        "DATABASE_HOST",
-        "POSTGRES_HOST",
-        "POSTGRESQL_HOST",
-    ];
-    let authority = of_url.or_else(|| {
-        of_hosts
-            .iter()
-            .find_map(|name| text(name))
-            .map(str::to_owned)
-    })?;
-    let (host, port) = match authority.split_once(':') {
-        Some((host, port)) => (host.to_owned(), port.parse().ok()),
-        None => (authority, None),
-    };
-    let of_ports = [
-        "PGPORT",
-        "DB_PORT",
-        "DATABASE_PORT",
-        "POSTGRES_PORT",
-        "POSTGRESQL_PORT",
-    ];
-    let port = port.or_else(|| of_ports.iter().find_map(|name| text(name)?.parse().ok()));
-    Some((host, port))
-}
-
-/// A pool beside maps that nobody showed: a ConfigMap may hold what was assumed; and where there is no pool to be seen, a Secret
-/// may hold the address.
-pub fn with_missing(
-    pool: Option<Pool>,
-    container: &Container,
-    missing: Vec<&WholeMap>,
-    said: bool,
-) -> Option<Pool> {
-    let assumes = |pool: &Pool| pool.from.iter().any(|source| source.assumed);
-    let whole = match &pool {
-        _ if said || container.role == Role::Init => None,
-        Some(pool) if pool.unknown.is_some() || !assumes(pool) => None,
-        Some(_) => missing.into_iter().find(|whole| whole.name.is_some()),
-        None => missing.into_iter().next(),
-    };
-    let Some(whole) = whole else {
-        return pool;
-    };
-    let name = match &whole.name {
-        Some(name) => format!("ConfigMap {name}, which isn't in the input"),
-        None => "a Secret or a file".to_owned(),
-    };
-    let unknown = Some(Unknown {
-        what: format!("what container {} takes from {name}", container.name),
-        settle: "an annotation stanch.dev/connections (0 where it doesn't connect), or budget.yaml"
-            .into(),
-        at: Some(whole.at.clone()),
-    });
-    Some(match pool {
-        Some(pool) => Pool {
-            processes: Count::at_least(pool.processes.at_least),
-            connections: Count::at_least(pool.connections.at_least),
-            unknown,
-            ..pool
-        },
-        None => Pool {
-            processes: Count::known(1),
-            connections: Count::at_least(0),
-            from: Vec::new(),
-            unknown,
-            threads: None,
-            size: None,
-            is_sidekiq: false,
-        },
-    })
 }

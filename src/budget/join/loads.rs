@@ -119,8 +119,8 @@ impl<'j> Join<'j> {
                 ));
             }
         }
-        let opens = self.opens(&name, spec, Some(manifest), &pools);
-        let address = containers
+        let mut opens = self.opens(&name, spec, Some(manifest), &pools);
+        opens.address = containers
             .iter()
             .find_map(|container| pools::address(&self.env(container, &manifest.namespace).0));
         self.push(
@@ -130,7 +130,6 @@ impl<'j> Join<'j> {
             spec,
             made,
             opens,
-            address,
             manifest.at.clone(),
         );
         Ok(())
@@ -176,7 +175,6 @@ impl<'j> Join<'j> {
             Some(spec),
             made,
             opens,
-            None,
             spec.at.clone(),
         );
         Ok(())
@@ -257,7 +255,6 @@ impl<'j> Join<'j> {
         spec: Option<&WorkloadSpec>,
         made: Made,
         opens: Opens,
-        address: Option<(String, Option<u16>)>,
         at: At,
     ) {
         let mut made = made;
@@ -304,7 +301,7 @@ impl<'j> Join<'j> {
         self.budget.workloads.push(Workload {
             role: named(|spec| &spec.role),
             database: named(|spec| &spec.database),
-            address,
+            address: opens.address,
             target: target.as_ref().map(|(target, _)| target.clone()),
             target_at: target.map(|(_, at)| at),
             surge: made.surge.of(made.pods),

@@ -14,6 +14,8 @@ pub(super) struct Opens {
     pub from: Vec<Source>,
     pub unknowns: Vec<Unknown>,
     pub pools: Vec<Pool>,
+    /// Where its environment says that the database is.
+    pub address: Option<(String, Option<u16>)>,
 }
 
 impl Default for Opens {
@@ -25,6 +27,7 @@ impl Default for Opens {
             from: Vec::new(),
             unknowns: Vec::new(),
             pools: Vec::new(),
+            address: None,
         }
     }
 }
@@ -71,13 +74,8 @@ impl Join<'_> {
             .filter(|(role, _)| *role == Role::App)
             .map(|(_, p)| p)
             .collect();
-        if let (None, None, [_, _, ..]) | (None, None, []) =
-            (&connections, &processes, apps.as_slice())
-        {
-            return self.of_containers(name, spec, manifest, pools);
-        }
-        if connections.is_none() && pools.len() > 1 {
-            return self.of_containers(name, spec, manifest, pools);
+        if connections.is_none() && pools.len() != 1 {
+            return self.of_containers(name, spec, manifest, pools, processes);
         }
         // One number for each process, said or seen.
         let seen = apps.first();
@@ -87,7 +85,13 @@ impl Join<'_> {
                 opens.from.push(source);
                 Count::known(number)
             }
-            None => seen.map_or(Count::known(1), |pool| pool.processes),
+            None => {
+                // Its connections may be said, and yet not how many processes open them.
+                if let Some(pool) = seen.filter(|pool| !pool.processes.exact) {
+                    opens.unknowns.extend(pool.unknown.clone());
+                }
+                seen.map_or(Count::known(1), |pool| pool.processes)
+            }
         };
         match connections {
             Some((number, source)) => {
@@ -110,6 +114,7 @@ impl Join<'_> {
                         .filter(|s| !(said && s.what.starts_with("processes")));
                     opens.from.extend(own.cloned());
                     opens.unknowns.extend(pool.unknown.clone());
+                    opens.unknowns.dedup();
                 }
                 None => {
                     let at = spec
@@ -126,6 +131,7 @@ impl Join<'_> {
         for (_, pool) in beside {
             opens.per_pod = opens.per_pod.plus(pool.processes.times(pool.connections));
             opens.from.extend(pool.from.clone());
+            opens.unknowns.extend(pool.unknown.clone());
         }
         opens.pools = pools.iter().map(|(_, pool)| pool.clone()).collect();
         opens
@@ -138,10 +144,20 @@ impl Join<'_> {
         spec: Option<&WorkloadSpec>,
         manifest: Option<&Manifest>,
         pools: &[(Role, Pool)],
+        processes: Option<(u64, Source)>,
     ) -> Opens {
         let mut opens = Opens {
             processes: Count::known(1),
             ..Opens::default()
+        };
+        // What is said of processes is said of the application, not of what runs before or beside it.
+        let said = processes.map(|(number, source)| {
+            opens.from.push(source);
+            Count::known(number)
+        });
+        let of_pool = |role: Role, pool: &Pool| {
+            let processes = said.filter(|_| role == Role::App);
+            processes.unwrap_or(pool.processes).times(pool.connections)
         };
         if pools.is_empty() {
             let at = spec
@@ -154,8 +170,7 @@ impl Join<'_> {
         }
         let sum = |role: Role| -> Count {
             let of = pools.iter().filter(|(r, _)| *r == role);
-            of.map(|(_, pool)| pool.processes.times(pool.connections))
-                .sum()
+            of.map(|(role, pool)| of_pool(*role, pool)).sum()
         };
         let init = pools
             .iter()

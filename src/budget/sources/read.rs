@@ -30,7 +30,7 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Vec<Found>, Fault> {
             Ok(vec![Found::Conf(postgres_conf::read(input, files)?)])
         }
         "conf" => Ok(postgres_conf::read(input, files)
-            .map(|conf| Found::Part(conf))
+            .map(Found::Part)
             .into_iter()
             .collect()),
         "yaml" | "yml" => read_yaml(input, name),
