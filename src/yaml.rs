@@ -135,10 +135,15 @@ impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Kind>::deserialize(deserializer)?;
         let number = |n: u64| usize::try_from(n).unwrap_or(1).max(1);
+        // A value is where it is written, a whole where it is used.
+        let at = match &spanned.value {
+            Kind::List(_) | Kind::Map(_) => spanned.referenced,
+            _ => spanned.defined,
+        };
         Ok(Self {
             place: Place {
-                line: number(spanned.referenced.line()),
-                column: number(spanned.referenced.column()),
+                line: number(at.line()),
+                column: number(at.column()),
             },
             kind: spanned.value,
         })

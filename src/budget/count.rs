@@ -51,6 +51,17 @@ impl Count {
         }
     }
 
+    /// In percent of another, rounded; of nothing: 0.
+    pub fn percent_of(self, of: Self) -> u64 {
+        match of.at_least {
+            0 => 0,
+            whole => {
+                let share = u128::from(self.at_least) * 100 + u128::from(whole) / 2;
+                u64::try_from(share / u128::from(whole)).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
     /// As people read it: `>= 30 (+ unknown)` where it isn't exact.
     pub fn words(self) -> String {
         match self.exact {

@@ -298,6 +298,8 @@ impl<'j> Join<'j> {
             roles: spec.map(|spec| spec.roles.clone()).unwrap_or_default(),
             databases: spec.map(|spec| spec.databases.clone()).unwrap_or_default(),
             warn_at: spec.and_then(|spec| spec.warn_at).unwrap_or(80.0),
+            settings: settings(spec, conf),
+            is_designed: spec.is_some_and(|spec| !spec.settings.is_empty()),
             replica_of: spec
                 .and_then(|s| s.replica_of.clone())
                 .map(|(name, _)| name),
@@ -378,11 +380,12 @@ impl<'j> Join<'j> {
                 .servers
                 .iter()
                 .any(|server| server.name == *name);
-            let load = self.budget.workloads.iter().any(|w| w.name == *name)
-                || self.budget.poolers.iter().any(|p| p.name == *name);
+            let load = self.budget.workloads.iter().any(|w| w.name == *name);
+            let pooler = self.budget.poolers.iter().any(|p| p.name == *name);
             let known = match field.as_str() {
                 "max_connections" => server,
-                "pods" | "processes" | "connections" | "surge" => load,
+                "pods" | "surge" => load || pooler,
+                "processes" | "connections" => load,
                 _ => false,
             };
             if !known {
@@ -394,6 +397,16 @@ impl<'j> Join<'j> {
         }
         Ok(())
     }
+}
+
+/// The design's settings over those of the file.
+fn settings(spec: Option<&ServerSpec>, conf: Option<&Conf>) -> BTreeMap<String, (String, At)> {
+    let of_conf = conf.into_iter().flat_map(|conf| conf.settings.clone());
+    let of_spec = spec.into_iter().flat_map(|spec| {
+        let all = spec.settings.iter();
+        all.map(|(name, value, at)| (name.clone(), (value.clone(), at.clone())))
+    });
+    of_conf.chain(of_spec).collect()
 }
 
 /// Pods as they are made.
@@ -424,6 +437,8 @@ fn implicit_server(budget: &mut Budget) {
         databases: Vec::new(),
         warn_at: 80.0,
         replica_of: None,
+        settings: BTreeMap::new(),
+        is_designed: false,
         from: Vec::new(),
     });
 }

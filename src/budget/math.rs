@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::model::ExitCode;
+
 use super::count::{Count, Source};
 use super::rules::{Breach, Level};
+use super::sources::Suppression;
 use super::spec::{Budget, Pooler, Server, Unknown, Workload};
 
 /// What can happen, by the names that reports and `--fail-on` use.
@@ -57,6 +60,44 @@ pub struct Report {
     pub unknowns: Vec<Unknown>,
     /// What breaks a rule, the sum included.
     pub breaches: Vec<Breach>,
+    /// What is accepted, with why and until when.
+    pub accepted: Vec<(Breach, Suppression)>,
+}
+
+impl Report {
+    /// 2 over, 1 with less room than there should be or a rule broken; what isn't known fails only where that is asked for, and
+    /// 3 where there is no limit that it could fit into.
+    pub fn exit_code(&self, strict: bool) -> ExitCode {
+        match self.verdict {
+            Verdict::Over => ExitCode::Critical,
+            _ if strict && !self.unknowns.is_empty() => ExitCode::Critical,
+            Verdict::Tight => ExitCode::Warning,
+            Verdict::Unknown if self.servers.iter().any(|s| !s.max_connections.exact) => {
+                ExitCode::Unknown
+            }
+            Verdict::Fits | Verdict::Unknown => ExitCode::Ok,
+        }
+    }
+
+    /// The verdict for people: a sum that fits beside a broken rule isn't tight.
+    pub fn words(&self, strict: bool) -> String {
+        let tight = self
+            .servers
+            .iter()
+            .any(|server| server.verdict == Verdict::Tight);
+        let warned = self
+            .breaches
+            .iter()
+            .any(|breach| breach.level == Level::Warning);
+        let words = match self.verdict {
+            Verdict::Tight if !tight && warned => "fits, with warnings",
+            verdict => verdict.word(),
+        };
+        match strict && self.verdict != Verdict::Over && !self.unknowns.is_empty() {
+            true => format!("{words}; --strict: what isn't known fails"),
+            false => words.to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -117,7 +158,7 @@ impl WorkloadRow {
             kind: "pgbouncer".into(),
             pods: pooler.pods,
             surge: pooler.surge,
-            drain: Count::ZERO,
+            drain: pooler.drain,
             processes: Count::known(1),
             connections: pooler.cap,
             per_pod: pooler.cap,
@@ -179,15 +220,21 @@ pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
             .iter()
             .filter_map(|pooler| clients(budget, pooler)),
     );
-    suppress(budget, &mut breaches);
-    let over = |breach: &Breach| breach.rule == "budget.over" || breach.rule == "budget.tight";
-    let accepted = !breaches.iter().any(over);
+    let accepted = suppress(budget, &mut breaches);
     // What is accepted decides nothing; the numbers stand all the same.
-    let decides = |verdict: &Verdict| !accepted || *verdict == Verdict::Unknown;
+    let decides = |server: &&ServerReport| {
+        let sums = ["budget.over", "budget.tight"];
+        let is_of = |breach: &Breach| {
+            sums.contains(&breach.rule) && breach.of.as_deref() == Some(server.name.as_str())
+        };
+        server.verdict == Verdict::Unknown
+            || breaches.iter().any(is_of)
+            || !accepted.iter().any(|(breach, _)| is_of(breach))
+    };
     let by_servers = servers
         .iter()
-        .map(|s| s.verdict)
         .filter(decides)
+        .map(|s| s.verdict)
         .max_by_key(|v| v.rank());
     let by_rules = breaches.iter().map(|breach| match breach.level {
         Level::Error => Verdict::Over,
@@ -212,31 +259,49 @@ pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
         },
         unknowns: budget.unknowns.clone(),
         breaches,
+        accepted,
     }
 }
 
-/// What is accepted, for a reason and up to a day, is taken out; what is over its day is told.
-fn suppress(budget: &Budget, breaches: &mut Vec<Breach>) {
-    let today = budget.today;
-    let is_over = |until: chrono::NaiveDate| today.is_some_and(|today| today > until);
+/// What is accepted, for a reason and up to a day, is taken out; what is over its day, or of nothing, is told.
+fn suppress(budget: &Budget, breaches: &mut Vec<Breach>) -> Vec<(Breach, Suppression)> {
+    let is_over = |until: chrono::NaiveDate| budget.today.is_some_and(|today| today > until);
+    let (mut accepted, mut told) = (Vec::new(), Vec::new());
     for one in &budget.suppressions {
+        let say = |rule, level, message| Breach::new(rule, level, message, Some(one.at.clone()));
         if is_over(one.until) {
             let message = format!(
                 "the suppression of {} ended on {}: {}",
                 one.rule, one.until, one.reason
             );
-            let at = Some(one.at.clone());
-            breaches.push(Breach::new(
-                "suppression.expired",
-                Level::Warning,
-                message,
-                at,
-            ));
-        } else {
-            breaches
-                .retain(|breach| breach.rule != one.rule || !breach.message.contains(&one.about));
+            told.push(say("suppression.expired", Level::Warning, message));
+            continue;
         }
+        let (taken, left): (Vec<Breach>, Vec<Breach>) = std::mem::take(breaches)
+            .into_iter()
+            .partition(|breach| is_about(breach, one));
+        if taken.is_empty() {
+            let message = format!("nothing breaks {} as this accepts it", one.rule);
+            told.push(say("suppression.unused", Level::Note, message));
+        }
+        accepted.extend(taken.into_iter().map(|breach| (breach, one.clone())));
+        *breaches = left;
     }
+    breaches.extend(told);
+    accepted
+}
+
+/// By its rule, and by the whole name of what it is about or a word of its message.
+fn is_about(breach: &Breach, one: &Suppression) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+    let says = || {
+        breach
+            .message
+            .split(|c: char| !is_word(c))
+            .any(|word| word == one.about)
+    };
+    breach.rule == one.rule
+        && (one.about.is_empty() || breach.of.as_deref() == Some(one.about.as_str()) || says())
 }
 
 fn rows_of(budget: &Budget, server: &str) -> Vec<WorkloadRow> {
@@ -342,7 +407,8 @@ fn clients(budget: &Budget, pooler: &Pooler) -> Option<Breach> {
         .collect();
     let steady: Count = rows.iter().map(WorkloadRow::steady).sum();
     let rolled = steady.plus(rows.iter().map(WorkloadRow::more).sum());
-    let limit = pooler.pods.times(Count::known(pooler.max_clients));
+    let max_clients = pooler.max_clients?;
+    let limit = pooler.pods.times(Count::known(max_clients));
     let (peak, level) = match (
         steady.at_least > limit.at_least,
         rolled.at_least > limit.at_least,
@@ -357,10 +423,10 @@ fn clients(budget: &Budget, pooler: &Pooler) -> Option<Breach> {
         peak.words(),
         pooler.pods.words(),
         limit.at_least,
-        pooler.max_clients
+        max_clients
     );
     let at = pooler.from.iter().find_map(|source| source.at.clone());
-    Some(Breach::new("pooler.client_limit", level, message, at))
+    Some(Breach::new("pooler.client_limit", level, message, at).of(&pooler.name))
 }
 
 /// The largest number of pods of a workload with which every scenario that decides still fits, the others as they are.

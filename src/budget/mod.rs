@@ -19,5 +19,5 @@ pub use math::{
     Report, SCENARIOS, Scenario, ServerReport, Verdict, WorkloadRow, judge, largest_that_fits,
 };
 pub use rules::{Breach, Level, RULES};
-pub use sources::{Fault, Files, Found, Input, read};
+pub use sources::{Fault, Files, Found, Input, Suppression, read};
 pub use spec::{Budget, Pooler, Server, Unknown, Workload};

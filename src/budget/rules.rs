@@ -34,6 +34,8 @@ pub struct Breach {
     pub level: Level,
     pub message: String,
     pub at: Option<At>,
+    /// The server, workload or pooler that it is about.
+    pub of: Option<String>,
 }
 
 /// Every rule, with what it is about.
@@ -61,7 +63,7 @@ pub const RULES: &[(&str, &str)] = &[
     ),
     (
         "pooler.reset_query",
-        "server_reset_query in transaction mode, or none in session mode",
+        "no server_reset_query in session mode",
     ),
     (
         "pooler.query_wait",
@@ -103,12 +105,9 @@ pub const RULES: &[(&str, &str)] = &[
         "probe.opens_connections",
         "a readiness probe opens a connection in every pod at once",
     ),
-    (
-        "cron.unbounded",
-        "runs of a cron job may pile up without a bound",
-    ),
     ("drift", "the running server is otherwise than designed"),
     ("suppression.expired", "a suppression is over its day"),
+    ("suppression.unused", "a suppression of what isn't there"),
 ];
 
 impl Breach {
@@ -118,16 +117,19 @@ impl Breach {
             level,
             message,
             at,
+            of: None,
+        }
+    }
+
+    pub fn of(self, name: &str) -> Self {
+        Self {
+            of: Some(name.to_owned()),
+            ..self
         }
     }
 
     /// What the sum of a server breaks.
     pub fn of_server(server: &ServerReport, fail_on: &[&str]) -> Vec<Self> {
-        let at = || {
-            let of_workloads = server.workloads.iter().flat_map(|row| &row.from);
-            let all = server.from.iter().chain(of_workloads);
-            all.filter_map(|source| source.at.clone()).next()
-        };
         let mut breaches = Vec::new();
         for scenario in server
             .scenarios
@@ -151,9 +153,10 @@ impl Breach {
             } else {
                 Level::Warning
             };
-            breaches.push(Self::new("budget.over", level, message, at()));
+            let at = place_of(server, scenario.of.as_deref());
+            breaches.push(Self::new("budget.over", level, message, at).of(&server.name));
         }
-        let share = server.applications.at_least * 100 / server.max_connections.at_least.max(1);
+        let share = server.applications.percent_of(server.max_connections);
         if server
             .scenarios
             .first()
@@ -165,10 +168,27 @@ impl Breach {
                 server.applications.words(),
                 server.max_connections.at_least
             );
-            breaches.push(Self::new("budget.tight", Level::Warning, message, at()));
+            let at = place_of(server, None);
+            breaches.push(Self::new("budget.tight", Level::Warning, message, at).of(&server.name));
         }
         breaches
     }
+}
+
+/// Where the number stands that makes the most of it: of the one that is rolled out, else of the largest.
+fn place_of(server: &ServerReport, name: Option<&str>) -> Option<At> {
+    let named = server
+        .workloads
+        .iter()
+        .find(|row| Some(row.name.as_str()) == name);
+    let largest = server
+        .workloads
+        .iter()
+        .max_by_key(|row| row.steady().at_least);
+    let of_row = named
+        .or(largest)
+        .and_then(|row| row.from.iter().find_map(|source| source.at.clone()));
+    of_row.or_else(|| server.from.iter().find_map(|source| source.at.clone()))
 }
 
 fn time(text: &str) -> Option<Duration> {
@@ -246,7 +266,11 @@ pub fn of_pool(spec: &WorkloadSpec, breaches: &mut Vec<Breach>) {
         let backoff = field("retry_backoff")
             .map(|(text, _)| text.to_lowercase())
             .unwrap_or_default();
-        if !bounded || !backoff.contains("jitter") {
+        let jitter = backoff.contains("jitter")
+            && !["no jitter", "without jitter", "none"]
+                .iter()
+                .any(|no| backoff.contains(no));
+        if !bounded || !jitter {
             let message = format!(
                 "{name}: retries want a bound (3), a growing pause and jitter: retries {retries}, retry_backoff {}",
                 if backoff.is_empty() {
@@ -309,32 +333,34 @@ fn sizes(
 
 /// Rules on the servers' settings and on the poolers.
 pub fn check(budget: &mut Budget, specs: &[SpecFile], bouncers: &[PgBouncer]) {
-    for spec in specs.iter().flat_map(|spec| &spec.servers) {
-        let setting = |name: &str| spec.settings.iter().find(|(known, ..)| known == name);
-        if spec.settings.is_empty() {
+    let mut timeouts = Vec::new();
+    for server in &budget.servers {
+        if server.settings.is_empty() {
             continue;
         }
         for name in ["statement_timeout", "idle_in_transaction_session_timeout"] {
-            if setting(name).is_none_or(|(_, value, _)| is_never(value)) {
-                let at = setting(name).map_or(spec.at.clone(), |(_, _, at)| at.clone());
-                let message = format!(
-                    "{}: {name} isn't set: nothing ends what holds a connection",
-                    spec.name
-                );
-                budget.breaches.push(Breach::new(
-                    "server.timeouts",
-                    Level::Warning,
-                    message,
-                    Some(at),
-                ));
+            let said = server.settings.get(name);
+            if said.is_some_and(|(value, _)| !is_never(value)) {
+                continue;
             }
+            // A design that leaves it out is a slip; a file may leave it to the roles.
+            let level = match said.is_some() || server.is_designed {
+                true => Level::Warning,
+                false => Level::Note,
+            };
+            let at = said.or_else(|| server.settings.values().next());
+            let message = format!(
+                "{}: {name} isn't set: nothing ends what holds a connection",
+                server.name
+            );
+            let at = at.map(|(_, at)| at.clone());
+            timeouts.push(Breach::new("server.timeouts", level, message, at).of(&server.name));
         }
     }
-    let scram = specs.iter().flat_map(|spec| &spec.servers).any(|server| {
-        let of = |(name, value, _): &(String, String, At)| {
-            name == "password_encryption" && value.starts_with("scram")
-        };
-        server.settings.iter().any(of)
+    budget.breaches.extend(timeouts);
+    let scram = budget.servers.iter().any(|server| {
+        let kept = server.settings.get("password_encryption");
+        kept.is_some_and(|(value, _)| value.starts_with("scram"))
     });
     for bouncer in bouncers {
         let features = specs
@@ -352,7 +378,7 @@ pub fn check(budget: &mut Budget, specs: &[SpecFile], bouncers: &[PgBouncer]) {
 }
 
 fn of_pooler(bouncer: &PgBouncer, features: bool, scram: bool, breaches: &mut Vec<Breach>) {
-    let mode = bouncer.word("pool_mode").unwrap_or("session");
+    let mode = bouncer.loosest_mode();
     let file = &bouncer.file;
     let top = At::new(file, crate::yaml::Place { line: 1, column: 1 });
     let mut say = |rule: &'static str, level: Level, setting: &str, message: String| {
@@ -365,6 +391,7 @@ fn of_pooler(bouncer: &PgBouncer, features: bool, scram: bool, breaches: &mut Ve
         ));
     };
     let transaction = mode != "session";
+    let whole = bouncer.word("pool_mode").unwrap_or("session");
     if transaction && features {
         say(
             "pooler.transaction_mode",
@@ -376,7 +403,7 @@ fn of_pooler(bouncer: &PgBouncer, features: bool, scram: bool, breaches: &mut Ve
         );
     }
     let reset = bouncer.word("server_reset_query").unwrap_or("DISCARD ALL");
-    if !transaction && reset.is_empty() {
+    if whole == "session" && reset.is_empty() {
         say(
             "pooler.reset_query",
             Level::Warning,

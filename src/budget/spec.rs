@@ -1,5 +1,7 @@
 //! The budget as it is judged: servers, what connects to them, and poolers in between.
 
+use std::collections::BTreeMap;
+
 use super::count::{At, Count, Source};
 use super::rules::Breach;
 use super::sources::{Suppression, Surge};
@@ -34,6 +36,10 @@ pub struct Server {
     pub warn_at: f64,
     /// The server whose load it takes over, and which takes its load in a failover.
     pub replica_of: Option<String>,
+    /// What is said of its other settings.
+    pub settings: BTreeMap<String, (String, At)>,
+    /// They are a design's, which means to be complete.
+    pub is_designed: bool,
     pub from: Vec<Source>,
 }
 
@@ -48,7 +54,8 @@ impl Server {
     }
 
     pub fn headroom(&self) -> u64 {
-        self.headroom.iter().map(|(_, number)| number).sum()
+        let all = self.headroom.iter().map(|(_, number)| *number);
+        all.fold(0, u64::saturating_add)
     }
 }
 
@@ -92,13 +99,15 @@ pub struct Pooler {
     pub target_at: Option<At>,
     pub pods: Count,
     pub surge: Count,
+    /// Old ones that are still ending after that.
+    pub drain: Count,
     /// Server connections of one instance at most.
     pub cap: Count,
     /// The same of each role and of each database of the server.
     pub by_role: Vec<(String, u64)>,
     pub by_database: Vec<(String, u64)>,
     /// Clients of one instance at most.
-    pub max_clients: u64,
+    pub max_clients: Option<u64>,
     pub from: Vec<Source>,
 }
 

@@ -444,7 +444,7 @@ poolers:
     }
     let unreasoned = [(
         "budget.yaml",
-        "servers: { a: { max_connections: 5 } }\nsuppress: [{ rule: x, until: 2027-01-31 }]\n",
+        "servers: { a: { max_connections: 5 } }\nsuppress: [{ rule: budget.over, until: 2027-01-31 }]\n",
     )];
     let files: BTreeMap<String, String> = unreasoned
         .iter()

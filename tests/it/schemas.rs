@@ -1,6 +1,7 @@
 //! `schemas/`: what editors are told of books, held against the reader.
 
 use serde_json::Value;
+use stanch::budget::schema as budget_schema;
 use stanch::runbook::{self, builtin, schema};
 
 use crate::{language, runbook as broken};
@@ -28,6 +29,7 @@ fn yaml(text: &str) -> Option<Value> {
 fn the_files_are_those_of_the_reader() {
     written("runbook.schema.json", &schema::book());
     written("runbook-test.schema.json", &schema::cases());
+    written("budget.schema.json", &budget_schema::budget());
 }
 
 #[test]
@@ -96,4 +98,33 @@ fn what_has_another_form_is_faulted_by_both() {
         }
     }
     assert!(both > 30, "only {both}");
+}
+
+/// Every budget.yaml of the cases: what the reader takes, the schema takes; what it faults for its form, the schema faults.
+#[test]
+fn budgets_as_the_reader_takes_them() {
+    let schema = jsonschema::validator_for(&budget_schema::budget()).expect("a schema");
+    let all: Value = serde_yaml::from_str(include_str!("budget_cases.yaml")).expect("cases");
+    let (mut sound, mut faulted) = (0, 0);
+    for case in all["cases"].as_array().expect("a list") {
+        let Some(text) = case["files"]["budget.yaml"].as_str() else {
+            continue;
+        };
+        let Some(budget) = yaml(text) else { continue };
+        let fits = schema.is_valid(&budget);
+        let error = case["error"].as_str().unwrap_or_default();
+        let of_form = ["whole number", "is expected here", "is known"];
+        if error.starts_with("budget.yaml") && of_form.iter().any(|form| error.contains(form)) {
+            assert!(!fits, "{}: {error}", case["name"]);
+            faulted += 1;
+        } else if error.is_empty() {
+            let found: Vec<String> = schema
+                .iter_errors(&budget)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(fits, "{}: {found:?}", case["name"]);
+            sound += 1;
+        }
+    }
+    assert!(sound > 150 && faulted > 0, "{sound}, {faulted}");
 }

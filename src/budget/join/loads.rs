@@ -8,7 +8,7 @@ use super::super::sources::{
     ConfigMap, Container, Env, EnvValue, Fault, Role, Scaler, Surge, WholeMap, WorkloadSpec,
     beside, rails,
 };
-use super::super::spec::Workload;
+use super::super::spec::{Unknown, Workload};
 use super::opens::Opens;
 use super::{Join, Made};
 
@@ -267,12 +267,7 @@ impl<'j> Join<'j> {
         }
         if let Some((surge, at)) = spec.and_then(|spec| spec.surge.clone()) {
             made.surge = surge;
-            let value = match surge {
-                Surge::Percent(percent) => format!("{percent}%"),
-                Surge::Number(number) => number.to_string(),
-                other => format!("{other:?}").to_lowercase(),
-            };
-            made.surge_from = Some(Source::said("surge", value, at));
+            made.surge_from = Some(Source::said("surge", surge.words(), at));
         }
         if let Some(surge) = self.options.set(&name, "surge") {
             made.surge = Surge::Number(surge);
@@ -286,7 +281,11 @@ impl<'j> Join<'j> {
         let mut from = made.from;
         from.extend(opens.from);
         from.extend(made.surge_from);
-        self.budget.unknowns.extend(made.unknown);
+        let unknown = made.unknown.map(|unknown| Unknown {
+            what: format!("{name}: {}", unknown.what),
+            ..unknown
+        });
+        self.budget.unknowns.extend(unknown);
         self.budget.unknowns.extend(opens.unknowns);
         if let Some(spec) = spec {
             rules::of_pool(spec, &mut self.budget.breaches);

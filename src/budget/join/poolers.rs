@@ -43,7 +43,11 @@ impl Join<'_> {
             }
             if let Some((surge, at)) = &spec.surge {
                 made.surge = *surge;
-                made.surge_from = Some(Source::said("surge", "", at.clone()));
+                made.surge_from = Some(Source::said("surge", surge.words(), at.clone()));
+            }
+            if let Some(surge) = self.options.set(&spec.name, "surge") {
+                made.surge = Surge::Number(surge);
+                made.surge_from = Some(Source::asked("surge (--set)", surge));
             }
             let target = spec.target.clone();
             self.pooler(
@@ -83,7 +87,8 @@ impl Join<'_> {
         at: Option<At>,
     ) -> Result<(), Fault> {
         let mut from = made.from;
-        let (cap, max_clients) = match bouncer {
+        let mut max_clients = None;
+        let cap = match bouncer {
             Some(bouncer) => {
                 let (cap, sources, unknown) = bouncer.cap()?;
                 from.extend(sources);
@@ -96,7 +101,8 @@ impl Join<'_> {
                         at: Some(At::new(&bouncer.file, Place { line: 1, column: 1 })),
                     }),
                 );
-                (cap, bouncer.number("max_client_conn", 100)?)
+                max_clients = Some(bouncer.number("max_client_conn", 100)?);
+                cap
             }
             None => {
                 self.budget.unknowns.push(Unknown {
@@ -104,7 +110,7 @@ impl Join<'_> {
                     settle: "pgbouncer: PATH in budget.yaml".into(),
                     at: at.clone(),
                 });
-                (Count::at_least(0), 100)
+                Count::at_least(0)
             }
         };
         let (by_role, by_database) = match bouncer {
@@ -117,6 +123,10 @@ impl Join<'_> {
             target: target.as_ref().map(|(name, _)| name.clone()),
             target_at: target.map(|(_, at)| at),
             surge: made.surge.of(made.pods),
+            drain: match made.drains {
+                true => made.pods,
+                false => Count::ZERO,
+            },
             pods: made.pods,
             cap,
             by_role,

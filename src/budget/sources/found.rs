@@ -106,6 +106,17 @@ pub enum Surge {
 }
 
 impl Surge {
+    /// As it is written.
+    pub fn words(self) -> String {
+        match self {
+            Self::None => "0".into(),
+            Self::Percent(percent) => format!("{percent}%"),
+            Self::Number(number) => number.to_string(),
+            Self::All => "all".into(),
+            Self::Over(percent) => format!("{percent}% altogether"),
+        }
+    }
+
     pub fn of(self, pods: Count) -> Count {
         let more = match self {
             Self::None => return Count::ZERO,

@@ -1,6 +1,7 @@
 //! Readers: texts in, what they say about connections out. One file a format; each number with its place.
 
 mod compose;
+mod cron;
 mod ecs;
 mod found;
 mod kubernetes;

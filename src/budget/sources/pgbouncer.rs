@@ -221,6 +221,21 @@ impl PgBouncer {
         self.settings.get(name).map(|(text, _)| text.as_str())
     }
 
+    /// The pool mode that keeps the least of a session, over databases and users of their own.
+    pub fn loosest_mode(&self) -> &str {
+        let of = |values: &'_ BTreeMap<String, String>| values.get("pool_mode").cloned();
+        let own = self
+            .databases
+            .iter()
+            .filter_map(|database| of(&database.values));
+        let own: Vec<String> = own.chain(self.users.values().filter_map(of)).collect();
+        let whole = self.word("pool_mode").unwrap_or("session");
+        ["statement", "transaction"]
+            .into_iter()
+            .find(|mode| whole == *mode || own.iter().any(|one| one == mode))
+            .unwrap_or("session")
+    }
+
     pub fn at(&self, name: &str) -> Option<At> {
         self.settings.get(name).map(|(_, at)| at.clone())
     }

@@ -1,6 +1,7 @@
 //! `budget.yaml`: the connection budget as a design document.
 
 use super::super::count::At;
+use super::super::rules::RULES;
 use super::{Fault, Surge, known, number, plain, surge, text};
 use crate::yaml::{Kind, Node};
 
@@ -250,6 +251,9 @@ fn workload(file: &str, name: String, node: &Node) -> Result<WorkloadSpec, Fault
     let fields = Fields::of(file, node, &WORKLOAD)?;
     if let Some(pool) = node.get("pool") {
         known(file, pool, &POOL)?;
+        for (name, value) in entries(file, Some(pool))? {
+            pool_field(file, &name, value)?;
+        }
     }
     Ok(WorkloadSpec {
         at: At::new(file, node.place),
@@ -268,6 +272,20 @@ fn workload(file: &str, name: String, node: &Node) -> Result<WorkloadSpec, Fault
         pool: fields.plain("pool")?,
         name,
     })
+}
+
+/// A rule that can't read its number would be silent: times have their unit, counts are whole.
+fn pool_field(file: &str, name: &str, node: &Node) -> Result<(), Fault> {
+    let text = plain(node).unwrap_or_default();
+    let what = match name {
+        "threads" | "concurrency" => return number(file, node, name).map(|_| ()),
+        "retries" | "retry_backoff" => return Ok(()),
+        _ if humantime::parse_duration(text.trim()).is_err() => {
+            format!("{name} is a time with its unit, such as 30s or 500ms, not {text:?}")
+        }
+        _ => return Ok(()),
+    };
+    Err(Fault::new(file, node.place, what))
 }
 
 fn pooler(file: &str, name: String, node: &Node) -> Result<PoolerSpec, Fault> {
@@ -290,11 +308,20 @@ fn pooler(file: &str, name: String, node: &Node) -> Result<PoolerSpec, Fault> {
 fn suppression(file: &str, node: &Node) -> Result<Suppression, Fault> {
     let fields = Fields::of(file, node, &["rule", "about", "reason", "until"])?;
     let must = |name: &str| {
-        fields
-            .text(name)?
-            .ok_or_else(|| Fault::new(file, node.place, format!("a suppression says its {name}")))
+        fields.text(name)?.ok_or_else(|| {
+            Fault::new(
+                file,
+                node.place,
+                format!("a suppression has a {name}: rule, reason and until are needed"),
+            )
+        })
     };
-    let (rule, _) = must("rule")?;
+    let (rule, rule_at) = must("rule")?;
+    if !RULES.iter().any(|(known, _)| *known == rule) {
+        let known: Vec<&str> = RULES.iter().map(|(known, _)| *known).collect();
+        let what = format!("there is no rule {rule:?}; there are: {}", known.join(", "));
+        return Err(Fault::new(file, rule_at.place, what));
+    }
     let (reason, _) = must("reason")?;
     let (until, until_at) = must("until")?;
     let until = chrono::NaiveDate::parse_from_str(&until, "%Y-%m-%d")

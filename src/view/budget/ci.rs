@@ -13,7 +13,13 @@ pub fn sarif(report: &Report, version: &str) -> Value {
         .iter()
         .map(|(id, what)| json!({ "id": id, "shortDescription": { "text": what } }))
         .collect();
-    let results: Vec<Value> = all.iter().map(result).collect();
+    let suppressed = report.accepted.iter().map(|(breach, why)| {
+        let mut result = result(breach);
+        let text = format!("{} (until {})", why.reason, why.until);
+        result["suppressions"] = json!([{ "kind": "external", "justification": text }]);
+        result
+    });
+    let results: Vec<Value> = all.iter().map(result).chain(suppressed).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -70,7 +76,7 @@ fn location(at: &At) -> Value {
     } })
 }
 
-/// A path as a relative reference.
+/// A path as a relative reference; one that isn't below the working folder as a URI of its own.
 fn uri(path: &str) -> String {
     const KEPT: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
         .remove(b'/')
@@ -78,7 +84,11 @@ fn uri(path: &str) -> String {
         .remove(b'-')
         .remove(b'_')
         .remove(b'~');
-    percent_encoding::utf8_percent_encode(path, KEPT).to_string()
+    let path_only = percent_encoding::utf8_percent_encode(path, KEPT).to_string();
+    match path.starts_with('/') {
+        true => format!("file://{path_only}"),
+        false => path_only,
+    }
 }
 
 /// A test for each scenario of each server, and one for each breach of another rule.
@@ -96,9 +106,10 @@ pub fn junit(report: &Report) -> Result<String, String> {
                 server.usable.words()
             );
             let breach = report.breaches.iter().find(|b| {
+                let words = format!(" in {}", scenario.name);
                 b.rule == "budget.over"
-                    && b.message.contains(scenario.name)
-                    && b.message.starts_with(&server.name)
+                    && b.of.as_ref() == Some(&server.name)
+                    && (b.message.ends_with(&words) || b.message.contains(&format!("{words} (")))
             });
             let status = match (scenario.verdict, breach.map(|b| b.level)) {
                 (Verdict::Over, Some(Level::Error)) => {
@@ -113,7 +124,11 @@ pub fn junit(report: &Report) -> Result<String, String> {
                 }
                 _ => TestCaseStatus::success(),
             };
-            suite.add_test_case(TestCase::new(scenario.name, status));
+            let mut case = TestCase::new(scenario.name, status);
+            if let Some(breach) = breach {
+                case.set_system_out(format!("{}: {}", breach.level.word(), breach.message));
+            }
+            suite.add_test_case(case);
         }
         suites.add_test_suite(suite);
     }
@@ -130,7 +145,14 @@ pub fn junit(report: &Report) -> Result<String, String> {
             }
             false => TestCaseStatus::success(),
         };
-        rules.add_test_case(TestCase::new(*id, status));
+        let mut case = TestCase::new(*id, status);
+        if !of.is_empty() {
+            let lines = of
+                .iter()
+                .map(|b| format!("{}: {}", b.level.word(), b.message));
+            case.set_system_out(lines.collect::<Vec<_>>().join("\n"));
+        }
+        rules.add_test_case(case);
     }
     suites.add_test_suite(rules);
     suites.to_string().map_err(|error| error.to_string())

@@ -22,7 +22,7 @@ pub fn explain(report: &Report, largest: &[(String, Option<u64>)], width: Option
         );
         out.push_str(&wrap(&clean(&text), width, 0));
     }
-    out.push_str(&format!("budget: {}\n", report.verdict.word()));
+    out.push_str(&format!("budget: {}\n", report.words(false)));
     out
 }
 
@@ -47,14 +47,14 @@ fn of_server(
         .max_connections
         .at_least
         .saturating_sub(server.usable.at_least);
-    line(
-        2,
-        format!(
+    let usable = match server.max_connections.exact {
+        true => format!(
             "usable = {} - {kept} = {}",
-            server.max_connections.words(),
-            server.usable.words()
+            server.max_connections.at_least, server.usable.at_least
         ),
-    );
+        false => "usable isn't known: max_connections isn't".to_owned(),
+    };
+    line(2, usable);
     for row in &server.workloads {
         line(2, String::new());
         line(2, format!("{} ({})", row.name, row.kind));
@@ -78,11 +78,13 @@ fn of_server(
             );
         }
         let most = largest.iter().find(|(name, _)| *name == row.name);
-        if let Some((_, Some(most))) = most {
-            line(
+        match most {
+            Some((_, Some(most))) => line(
                 4,
-                format!("it still fits with at most {most} pods, the others as they are"),
-            );
+                format!("the most that fits: {most} pods, the others as they are"),
+            ),
+            Some((_, None)) => line(4, "no number of its pods fits".into()),
+            None => {}
         }
     }
     line(2, String::new());

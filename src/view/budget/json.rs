@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::budget::{
-    At, Breach, Count, Report, Scenario, ServerReport, Source, Unknown, WorkloadRow,
+    At, Breach, Count, Report, Scenario, ServerReport, Source, Suppression, Unknown, WorkloadRow,
 };
 
 /// The whole report as one object.
@@ -14,7 +14,15 @@ pub fn json(report: &Report) -> Value {
         "verdict": report.verdict.word(),
         "unknowns": report.unknowns.iter().map(unknown).collect::<Vec<_>>(),
         "breaches": report.breaches.iter().map(breach).collect::<Vec<_>>(),
+        "accepted": report.accepted.iter().map(accepted).collect::<Vec<_>>(),
     })
+}
+
+fn accepted((of, why): &(Breach, Suppression)) -> Value {
+    let mut json = breach(of);
+    json["reason"] = why.reason.clone().into();
+    json["until"] = why.until.to_string().into();
+    json
 }
 
 /// A number that isn't known is null, and what is known of it beside it.

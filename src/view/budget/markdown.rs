@@ -4,7 +4,7 @@ use crate::budget::{Level, Report, ServerReport, Verdict};
 
 /// The report; with the base's numbers beside those of now.
 pub fn markdown(report: &Report, base: Option<&Report>) -> String {
-    let mut out = format!("### Connection budget: {}\n", report.verdict.word());
+    let mut out = format!("### Connection budget: {}\n", report.words(false));
     for server in &report.servers {
         let before = base.and_then(|base| base.servers.iter().find(|s| s.name == server.name));
         of_server(server, before, base.is_some(), &mut out);
@@ -37,12 +37,24 @@ pub fn markdown(report: &Report, base: Option<&Report>) -> String {
             ));
         }
     }
+    for (breach, why) in &report.accepted {
+        out.push_str(&format!(
+            "\nAccepted until {}: {}: {} ({})\n",
+            why.until,
+            breach.rule,
+            cell(&breach.message),
+            cell(&why.reason)
+        ));
+    }
     if !report.unknowns.is_empty() {
         out.push_str("\nNot known:\n\n");
         for unknown in &report.unknowns {
+            let at = unknown.at.as_ref();
+            let at = at.map_or(String::new(), |at| format!(" (`{}`)", at.words()));
             out.push_str(&format!(
-                "- {}; settled by: {}\n",
+                "- {}{}; settled by: {}\n",
                 cell(&unknown.what),
+                cell(&at),
                 cell(&unknown.settle)
             ));
         }
@@ -70,13 +82,18 @@ fn of_server(
     for (n, scenario) in server.scenarios.iter().enumerate() {
         let was = before
             .and_then(|before| before.scenarios.get(n))
-            .map(|s| s.peak.at_least);
+            .map(|s| s.peak);
         let delta = match (compared, was) {
             (false, _) => String::new(),
             (true, None) => " - | new |".into(),
             (true, Some(was)) => {
-                let now = i128::from(scenario.peak.at_least) - i128::from(was);
-                format!(" {was} | {now:+} |")
+                let change = i128::from(scenario.peak.at_least) - i128::from(was.at_least);
+                // The difference of two lower bounds is neither.
+                let change = match scenario.peak.exact && was.exact {
+                    true => format!("{change:+}"),
+                    false => format!("{change:+} known"),
+                };
+                format!(" {} | {change} |", cell(&was.words()))
             }
         };
         let verdict = match scenario.verdict {
@@ -90,7 +107,7 @@ fn of_server(
             server.usable.at_least
         ));
     }
-    if server.workloads.is_empty() {
+    if server.workloads.is_empty() && before.is_none_or(|before| before.workloads.is_empty()) {
         return;
     }
     out.push_str("\n| workload | pods | each | steady | surge |");
@@ -113,6 +130,19 @@ fn of_server(
             row.per_pod.words(),
             row.steady().words(),
             row.surge.words()
+        ));
+    }
+    gone(server, before, out);
+}
+
+/// Workloads of the base that are in it no more.
+fn gone(server: &ServerReport, before: Option<&ServerReport>, out: &mut String) {
+    let rows = before.into_iter().flat_map(|before| &before.workloads);
+    for row in rows.filter(|old| !server.workloads.iter().any(|row| row.name == old.name)) {
+        out.push_str(&format!(
+            "| {} | gone | | 0 | | {} |\n",
+            cell(&row.name),
+            row.steady().words()
         ));
     }
 }

@@ -6,7 +6,7 @@ use crate::view::layout::{Column, table as lay_out};
 use crate::view::{clean, wrap};
 
 /// The whole report.
-pub fn table(report: &Report, style: Style) -> String {
+pub fn table(report: &Report, strict: bool, style: Style) -> String {
     let mut out = String::new();
     for server in &report.servers {
         of_server(server, style, &mut out);
@@ -35,6 +35,16 @@ pub fn table(report: &Report, style: Style) -> String {
     if !breaches.is_empty() {
         out.push('\n');
     }
+    for (breach, why) in &report.accepted {
+        let text = format!(
+            "accepted until {}  {}: {} ({})",
+            why.until, breach.rule, breach.message, why.reason
+        );
+        out.push_str(&wrap(&clean(&text), width, 0));
+    }
+    if !report.accepted.is_empty() {
+        out.push('\n');
+    }
     for unknown in &report.unknowns {
         let at = unknown
             .at
@@ -51,7 +61,7 @@ pub fn table(report: &Report, style: Style) -> String {
     }
     out.push_str(&format!(
         "{}\n",
-        style.strong(&format!("budget: {}", report.verdict.word()))
+        style.strong(&format!("budget: {}", report.words(strict)))
     ));
     out
 }
@@ -72,7 +82,8 @@ fn of_server(server: &ServerReport, style: Style, out: &mut String) {
             server.name
         ),
     };
-    out.push_str(&format!("{}\n", style.strong(&clean(&head))));
+    let head = wrap(&clean(&head), style.width.unwrap_or(usize::MAX), 0);
+    out.push_str(&format!("{}\n", style.strong(head.trim_end())));
     let rows = server
         .scenarios
         .iter()
@@ -86,12 +97,13 @@ fn of_server(server: &ServerReport, style: Style, out: &mut String) {
         Column::text("whose").flex(20),
     ];
     out.push_str(&lay_out(&columns, rows, style.width));
-    let share = server.applications.at_least * 100 / server.max_connections.at_least.max(1);
+    let share = server.applications.percent_of(server.max_connections);
     if server.max_connections.exact {
-        out.push_str(&format!(
-            "application pools: {} ({share} % of max_connections in normal operation)\n",
+        let text = format!(
+            "application pools: {} ({share} % of max_connections in normal operation)",
             server.applications.words()
-        ));
+        );
+        out.push_str(&wrap(&text, style.width.unwrap_or(usize::MAX), 0));
     }
     if server.workloads.is_empty() {
         out.push_str("nothing connects to it, as far as the files say\n");
@@ -112,9 +124,9 @@ fn of_server(server: &ServerReport, style: Style, out: &mut String) {
 }
 
 fn of_scenario(scenario: &Scenario, server: &ServerReport) -> Vec<String> {
-    let share = match (scenario.peak.at_least * 100, server.usable.at_least) {
-        (_, 0) => "-".to_owned(),
-        (peak, usable) => format!("{} %", peak / usable),
+    let share = match server.usable.at_least {
+        0 => "-".to_owned(),
+        _ => format!("{} %", scenario.peak.percent_of(server.usable)),
     };
     let verdict = match scenario.verdict {
         Verdict::Over => format!(

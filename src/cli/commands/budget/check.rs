@@ -32,45 +32,31 @@ pub async fn run(ctx: &mut Context<'_>, args: &BudgetCheck) -> Result<ExitCode, 
                 json["live"] = drift.json.clone();
             }
             view::show_json(ctx.console, &json)?;
-            return Ok(code(&report, args.strict));
+            return Ok(report.exit_code(args.strict));
         }
         Format::Sarif => {
             view::show_json(
                 ctx.console,
                 &shown::sarif(&report, env!("CARGO_PKG_VERSION")),
             )?;
-            return Ok(code(&report, args.strict));
+            return Ok(report.exit_code(args.strict));
         }
         Format::Junit => shown::junit(&report).map_err(Fault::Save)?,
         Format::Github => shown::github(&report),
         Format::Markdown => shown::markdown(&report, base.as_ref()),
         Format::Csv => rows(&report),
-        _ => shown::table(&report, ctx.console.style),
+        _ => shown::table(&report, args.strict, ctx.console.style),
     };
     ctx.console.result(&text)?;
     if let (Some(drift), Format::Table) = (&drift, ctx.console.format) {
         ctx.console.result(&drift.text)?;
     }
-    Ok(code(&report, args.strict))
+    Ok(report.exit_code(args.strict))
 }
 
 fn judged(budget: &Budget, input: &BudgetInput) -> Report {
     let fail_on: Vec<&str> = input.fail_on.iter().map(String::as_str).collect();
     budget::judge(budget, &fail_on)
-}
-
-/// 2 over, 1 with less room than there should be or a rule broken; what isn't known fails only where that is asked for.
-fn code(report: &Report, strict: bool) -> ExitCode {
-    match report.verdict {
-        Verdict::Over => ExitCode::Critical,
-        _ if strict && !report.unknowns.is_empty() => ExitCode::Critical,
-        Verdict::Tight => ExitCode::Warning,
-        // Without a limit there is nothing that it could fit into.
-        Verdict::Unknown if report.servers.iter().any(|s| !s.max_connections.exact) => {
-            ExitCode::Unknown
-        }
-        Verdict::Fits | Verdict::Unknown => ExitCode::Ok,
-    }
 }
 
 /// One line a scenario.
@@ -93,6 +79,11 @@ fn rows(report: &Report) -> String {
 }
 
 pub fn explain(ctx: &mut Context<'_>, input: &BudgetInput) -> Result<ExitCode, Fault> {
+    if !matches!(ctx.console.format, Format::Table | Format::Json) {
+        return Err(Fault::Usage(
+            "budget explain is a text, or with --json an object; budget check has the other formats".into(),
+        ));
+    }
     let budget = files::budget(input)?;
     let report = judged(&budget, input);
     let fail_on: Vec<&str> = input.fail_on.iter().map(String::as_str).collect();

@@ -1,13 +1,20 @@
 //! `budget init`: a budget.yaml of what is found, which people complete.
 
 use super::files;
+use crate::budget::sources::Surge;
 use crate::budget::{Count, Server, Workload};
 use crate::cli::args_budget::BudgetInput;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::model::ExitCode;
+use crate::view::Format;
 
 pub fn run(ctx: &mut Context<'_>, input: &BudgetInput) -> Result<ExitCode, Fault> {
+    if ctx.console.format != Format::Table {
+        return Err(Fault::Usage(
+            "budget init writes YAML, and no other format".into(),
+        ));
+    }
     let budget = files::budget(input)?;
     let mut out = String::from(
         "# The connection budget: what may connect, and what there is. stanch budget check budget.yaml\nservers:\n",
@@ -41,15 +48,25 @@ pub fn run(ctx: &mut Context<'_>, input: &BudgetInput) -> Result<ExitCode, Fault
 }
 
 fn of_server(server: &Server) -> String {
+    // What isn't known is left out: then it stays unknown.
     let max = match server.max_connections {
         Count {
             exact: true,
             at_least,
-        } => at_least.to_string(),
-        _ => "100      # isn't known: SHOW max_connections".to_owned(),
+        } => format!("max_connections: {at_least}"),
+        _ => "# max_connections: isn't known: SHOW max_connections".to_owned(),
+    };
+    let headroom: Vec<String> = server
+        .headroom
+        .iter()
+        .map(|(name, number)| format!("{}: {number}", word(name)))
+        .collect();
+    let headroom = match headroom.is_empty() {
+        true => "# headroom: { admin: 10, migrations: 5, exporter: 2 }".to_owned(),
+        false => format!("headroom: {{ {} }}", headroom.join(", ")),
     };
     format!(
-        "  {}:\n    max_connections: {max}\n    superuser_reserved_connections: {}\n    reserved_connections: {}\n    provider_reserve: {}      # RDS and others keep some\n    headroom: {{ admin: 10, migrations: 5, exporter: 2 }}\n    warn_at: {}%\n",
+        "  {}:\n    {max}\n    superuser_reserved_connections: {}\n    reserved_connections: {}\n    provider_reserve: {}      # RDS and others keep some\n    {headroom}\n    warn_at: {}%\n",
         word(&server.name),
         server.superuser_reserved,
         server.reserved,
@@ -59,25 +76,42 @@ fn of_server(server: &Server) -> String {
 }
 
 fn of_workload(workload: &Workload) -> String {
-    let target = workload
-        .target
-        .as_ref()
-        .map_or(String::new(), |name| format!("target: {}, ", word(name)));
-    let known = |count: Count| match count.exact {
-        true => count.at_least.to_string(),
-        false => "1".to_owned(),
+    let mut fields = Vec::new();
+    if let Some(target) = &workload.target {
+        fields.push(format!("target: {}", word(target)));
+    }
+    let is_one_product = workload.processes.times(workload.connections) == workload.per_pod;
+    let (processes, connections) = match is_one_product {
+        true => (workload.processes, workload.connections),
+        false => (Count::known(1), workload.per_pod),
     };
-    let unsure = match (workload.pods.exact, workload.connections.exact) {
-        (true, true) => "",
-        _ => "      # not all of it is known",
+    let mut unknown = Vec::new();
+    for (name, count) in [
+        ("pods", workload.pods),
+        ("processes", processes),
+        ("connections", connections),
+    ] {
+        match count.exact {
+            true => fields.push(format!("{name}: {}", count.at_least)),
+            false => unknown.push(name),
+        }
+    }
+    let surge = match workload.surge_rule {
+        Surge::All | Surge::Over(_) => workload.surge.at_least.to_string(),
+        surge => surge.words(),
+    };
+    fields.push(format!("surge: {surge}"));
+    if workload.drain.at_least > 0 {
+        fields.push(format!("drain: {}", workload.drain.at_least));
+    }
+    let unsure = match unknown.is_empty() {
+        true => String::new(),
+        false => format!("      # not known: {}", unknown.join(", ")),
     };
     format!(
-        "  {}: {{ {target}pods: {}, processes: {}, connections: {}, surge: {} }}{unsure}\n",
+        "  {}: {{ {} }}{unsure}\n",
         word(&workload.name),
-        known(workload.pods),
-        known(workload.processes),
-        known(workload.connections),
-        workload.surge.at_least
+        fields.join(", ")
     )
 }
 
