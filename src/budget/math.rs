@@ -90,6 +90,9 @@ impl Report {
             .iter()
             .any(|breach| breach.level == Level::Warning);
         let words = match self.verdict {
+            Verdict::Tight if !tight && warned && !self.unknowns.is_empty() => {
+                "fits as far as it is known, with warnings"
+            }
             Verdict::Tight if !tight && warned => "fits, with warnings",
             verdict => verdict.word(),
         };

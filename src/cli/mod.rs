@@ -19,9 +19,8 @@ use crate::model::ExitCode;
 use crate::view::Console;
 
 use args::Args;
-use fault::Fault;
-
 pub use args::command;
+use fault::Fault;
 
 /// Runs one command line; everything is said before it returns.
 pub fn run(argv: impl Iterator<Item = OsString>) -> ExitCode {

@@ -457,3 +457,32 @@ poolers:
             .contains("reason")
     );
 }
+
+/// The README's budget can be read as it stands there, and its schema takes it.
+#[test]
+fn the_budget_of_the_readme_is_sound() {
+    let readme = include_str!("../../README.md");
+    let at = readme.find("```yaml\n# budget.yaml").expect("a budget");
+    let text = readme[at..].trim_start_matches("```yaml\n");
+    let (text, _) = text.split_once("```").expect("its end");
+    let schema = jsonschema::validator_for(&budget::schema::budget()).expect("a schema");
+    assert!(schema.is_valid(&serde_yaml::from_str(text).expect("yaml")));
+    let ini = "[databases]\napp = host=h user=app\n[pgbouncer]\n";
+    let report = of(
+        &[
+            ("budget.yaml", text),
+            ("config/sidekiq.yml", ":concurrency: 10\n"),
+            ("deploy/pgbouncer.ini", ini),
+        ],
+        &Options::default(),
+    );
+    // 24 × 8 + 4 × 10 + 2 × 20.
+    assert_eq!(report.servers[0].applications.at_least, 272);
+    assert!(report.breaches.is_empty(), "{:#?}", report.breaches);
+    let accepted: Vec<&str> = report
+        .accepted
+        .iter()
+        .map(|(breach, _)| breach.rule)
+        .collect();
+    assert_eq!(accepted, ["pool.larger_than_threads"]);
+}

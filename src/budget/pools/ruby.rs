@@ -58,6 +58,15 @@ impl Reading<'_> {
         (sum, size)
     }
 
+    /// For the rules: nobody is warned of a number that was assumed.
+    fn said_threads(&self, threads: Count) -> Option<u64> {
+        let assumed = self.from.iter().any(|source| {
+            source.assumed
+                && (source.what.starts_with("threads") || source.what.starts_with("concurrency"))
+        });
+        (threads.exact && !assumed).then_some(threads.at_least)
+    }
+
     pub(super) fn sidekiq(mut self) -> Pool {
         let file = self.ruby.sidekiq;
         let flag = self.flagged(&["-c", "--concurrency"], "concurrency");
@@ -89,7 +98,7 @@ impl Reading<'_> {
             false => Count::known(1),
         };
         let (pool, size) = self.active_record(concurrency);
-        let threads = concurrency.exact.then_some(concurrency.at_least);
+        let threads = self.said_threads(concurrency);
         Pool {
             threads,
             size,
@@ -124,7 +133,7 @@ impl Reading<'_> {
             None => self.processes("WEB_CONCURRENCY"),
         };
         let (pool, size) = self.active_record(threads);
-        let known = threads.exact.then_some(threads.at_least);
+        let known = self.said_threads(threads);
         Pool {
             threads: known,
             size,

@@ -17,8 +17,10 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Vec<Found>, Fault> {
         name,
         "kustomization.yaml" | "kustomization.yml" | "Kustomization"
     ) {
-        let what =
-            "a kustomization is no manifest: kustomize build … | stanch budget check /dev/stdin";
+        let what = format!(
+            "a kustomization is no manifest: kustomize build {} | stanch budget check /dev/stdin (or --exclude {name})",
+            folder(&input.path, name)
+        );
         return Err(Fault::new(&input.path, top, what));
     }
     let ending = name.rsplit('.').next().unwrap_or_default();
@@ -47,7 +49,10 @@ fn read_yaml(input: &Input, name: &str) -> Result<Vec<Found>, Fault> {
         return Ok(vec![Found::Database(rails::database(input)?)]);
     }
     if let Some(place) = helm(&input.text) {
-        let what = "an unrendered Helm template: helm template … | stanch budget check /dev/stdin";
+        let chart = folder(&input.path, "templates/");
+        let what = format!(
+            "an unrendered Helm template: helm template {chart} | stanch budget check /dev/stdin (or --exclude {chart})"
+        );
         return Err(Fault::new(&input.path, place, what));
     }
     let docs = yaml::parse_all(&input.text)
@@ -68,6 +73,14 @@ fn read_yaml(input: &Input, name: &str) -> Result<Vec<Found>, Fault> {
         }
     }
     Ok(found)
+}
+
+/// The part of a path before a name in it.
+fn folder<'p>(path: &'p str, name: &str) -> &'p str {
+    match path.split_once(name) {
+        Some((before, _)) if before.len() > 1 => before.trim_end_matches('/'),
+        _ => ".",
+    }
 }
 
 /// Where a text is a template that has to be rendered first.

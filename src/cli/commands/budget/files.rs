@@ -100,8 +100,10 @@ fn shown_fault(fault: &budget::Fault, text: Option<&str>) -> Fault {
             let place = Place { ..fault.place };
             let fault_shown =
                 crate::runbook::Fault::new(place, &fault.what).show(&fault.file, text);
+            // Its own first line says the same without the place.
+            let snippet = fault_shown.split_once('\n').map_or("", |(_, rest)| rest);
             format!(
-                "{}:{}:{}: {}\n{fault_shown}",
+                "{}:{}:{}: {}\n{snippet}",
                 fault.file, fault.place.line, fault.place.column, fault.what
             )
         }
