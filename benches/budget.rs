@@ -1,7 +1,8 @@
 //! 10,000 manifests: read, put together and judged, against the YAML crate reading the same bytes alone. Both in one run, in
 //! turns, warm, the median of several.
 //!
-//! `cargo bench --bench budget` prints both and their ratio; at most 1.5 is wanted.
+//! `cargo bench --bench budget` prints both and their ratio; at most 1.5 is wanted; and the program's memory, of which less than
+//! 200 MiB is wanted.
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
@@ -94,6 +95,38 @@ fn median(mut all: Vec<Duration>) -> Duration {
     all[all.len() / 2]
 }
 
+/// The most memory that the program itself has had, on files, in MiB.
+fn peak(inputs: &[Input]) -> u64 {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("deploy")).expect("a folder");
+    for input in inputs {
+        std::fs::write(folder.path().join(&input.path), &input.text).expect("written");
+    }
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_stanch"))
+        .args([
+            "budget",
+            "check",
+            ".",
+            "--json",
+            "--max-connections",
+            "200000",
+        ])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the program runs");
+    let path = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    while child.try_wait().expect("a status").is_none() {
+        let status = std::fs::read_to_string(&path).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        most = most.max(number.unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    most / 1024
+}
+
 fn main() {
     let inputs: Vec<Input> = (0..MANIFESTS)
         .map(|n| Input {
@@ -110,6 +143,10 @@ fn main() {
             ours.push(b);
         }
     }
+    println!(
+        "the program on as many files: {} MiB at its most",
+        peak(&inputs)
+    );
     let (alone, ours) = (median(alone), median(ours));
     println!(
         "{MANIFESTS} manifests: YAML alone {alone:.0?}, budget {ours:.0?}, ratio {:.2}",

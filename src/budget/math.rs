@@ -431,37 +431,3 @@ fn clients(budget: &Budget, pooler: &Pooler) -> Option<Breach> {
     let at = pooler.from.iter().find_map(|source| source.at.clone());
     Some(Breach::new("pooler.client_limit", level, message, at).of(&pooler.name))
 }
-
-/// The largest number of pods of a workload with which every scenario that decides still fits, the others as they are.
-pub fn largest_that_fits(budget: &Budget, workload: &str, fail_on: &[&str]) -> Option<u64> {
-    let fits = |pods: u64| {
-        let mut changed = budget.clone();
-        for one in changed.workloads.iter_mut().filter(|w| w.name == workload) {
-            one.pods = Count::known(pods);
-            one.surge = one.surge_rule.of(one.pods);
-            if one.drains {
-                one.drain = one.pods;
-            }
-        }
-        let report = judge(&changed, fail_on);
-        !report.servers.iter().any(|server| {
-            let over = |s: &Scenario| fail_on.contains(&s.name) && s.verdict == Verdict::Over;
-            server.scenarios.iter().any(over)
-        })
-    };
-    if !fits(0) {
-        return None;
-    }
-    let (mut low, mut high) = (0_u64, 1_u64);
-    while high < 1 << 20 && fits(high) {
-        (low, high) = (high, high * 2);
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        match fits(middle) {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    (low < 1 << 19).then_some(low)
-}

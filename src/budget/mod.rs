@@ -4,6 +4,7 @@
 mod count;
 mod flow;
 mod join;
+mod largest;
 mod libraries;
 mod limits;
 mod math;
@@ -15,9 +16,8 @@ mod spec;
 
 pub use count::{At, Count, Source};
 pub use join::{Options, join};
-pub use math::{
-    Report, SCENARIOS, Scenario, ServerReport, Verdict, WorkloadRow, judge, largest_that_fits,
-};
+pub use largest::{Largest, Most, largest, smallest_max_connections};
+pub use math::{Report, SCENARIOS, Scenario, ServerReport, Verdict, WorkloadRow, judge};
 pub use rules::{Breach, Level, RULES};
 pub use sources::{Fault, Files, Found, Input, Suppression, read};
 pub use spec::{Budget, Pooler, Server, Unknown, Workload};

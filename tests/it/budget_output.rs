@@ -161,13 +161,29 @@ fn what_if_and_what_still_fits() {
         ("jobs.yaml", JOBS),
     ]);
     let run = stanch(all.path(), &["explain", ".", "--json"]);
-    let most = run.json()["largest_pods_that_fit"]["web"]
+    let explained = run.json();
+    let rows = explained["largest"].as_array().expect("a list");
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        for factor in ["pods", "processes", "connections"] {
+            let most = row[factor].as_u64().expect("a number");
+            for (number, fits) in [(most, true), (most + 1, false)] {
+                let name = row["workload"].as_str().expect("a name");
+                let set = format!("{name}.{factor}={number}");
+                let run = stanch(all.path(), &["check", ".", "--set", &set]);
+                assert_eq!(run.code < 2, fits, "{set}: {run:?}");
+            }
+        }
+    }
+    let least = explained["smallest_max_connections"]["main"]
         .as_u64()
         .expect("a number");
-    for (pods, code) in [(most, 1), (most + 1, 2)] {
-        let set = format!("web.pods={pods}");
-        let run = stanch(all.path(), &["check", ".", "--set", &set]);
-        assert_eq!(run.code, code, "{run:?}");
+    for (number, fits) in [(least, true), (least - 1, false)] {
+        let run = stanch(
+            all.path(),
+            &["check", ".", "--max-connections", &number.to_string()],
+        );
+        assert_eq!(run.code < 2, fits, "{number}: {run:?}");
     }
     for (args, code) in [
         (&["--max-connections", "500"][..], 0),

@@ -1,14 +1,21 @@
 //! The derivation as a person would write it on a whiteboard, each factor with its source.
 
-use crate::budget::{Count, Report, ServerReport, Source, WorkloadRow};
+use crate::budget::{
+    Count, Largest, Most, Report, ServerReport, Source, WorkloadRow, smallest_max_connections,
+};
 use crate::view::{clean, wrap};
 
 /// The whole derivation; `largest` are the most pods of a workload with which it still fits.
-pub fn explain(report: &Report, largest: &[(String, Option<u64>)], width: Option<usize>) -> String {
+pub fn explain(
+    report: &Report,
+    largest: &[Largest],
+    fail_on: &[&str],
+    width: Option<usize>,
+) -> String {
     let width = width.unwrap_or(usize::MAX);
     let mut out = String::new();
     for server in &report.servers {
-        of_server(server, largest, width, &mut out);
+        of_server(server, largest, fail_on, width, &mut out);
         out.push('\n');
     }
     for unknown in &report.unknowns {
@@ -28,7 +35,8 @@ pub fn explain(report: &Report, largest: &[(String, Option<u64>)], width: Option
 
 fn of_server(
     server: &ServerReport,
-    largest: &[(String, Option<u64>)],
+    largest: &[Largest],
+    fail_on: &[&str],
     width: usize,
     out: &mut String,
 ) {
@@ -77,14 +85,9 @@ fn of_server(
                 ),
             );
         }
-        let most = largest.iter().find(|(name, _)| *name == row.name);
-        match most {
-            Some((_, Some(most))) => line(
-                4,
-                format!("the most that fits: {most} pods, the others as they are"),
-            ),
-            Some((_, None)) => line(4, "no number of its pods fits".into()),
-            None => {}
+        let of_row = |one: &&Largest| one.workload == row.name && one.server == server.name;
+        if let Some(one) = largest.iter().find(of_row) {
+            line(4, still_fits(one));
         }
     }
     line(2, String::new());
@@ -124,6 +127,32 @@ fn of_server(
                 server.usable.words()
             ),
         );
+    }
+    if server.scenarios.iter().all(|scenario| scenario.peak.exact) {
+        let least = smallest_max_connections(server, fail_on);
+        line(2, format!("it fits from max_connections {least} on"));
+    }
+}
+
+/// The largest value of each factor, the others as they are.
+fn still_fits(one: &Largest) -> String {
+    let mut parts = Vec::new();
+    for (what, most) in [
+        ("pods", Some(one.pods)),
+        ("processes", one.processes),
+        ("connections", one.connections),
+    ] {
+        match most {
+            Some(Most::Never) => return "it doesn't fit, whatever its numbers are".into(),
+            // One process is what there is at least.
+            Some(Most::UpTo(0)) if what == "processes" => {}
+            Some(Most::UpTo(number)) => parts.push(format!("{number} {what}")),
+            Some(Most::Any) | None => {}
+        }
+    }
+    match parts.is_empty() {
+        true => "any number of it fits".into(),
+        false => format!("the most that fits, each by itself: {}", parts.join(", ")),
     }
 }
 

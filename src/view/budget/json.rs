@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::budget::{
-    At, Breach, Count, Report, Scenario, ServerReport, Source, Suppression, Unknown, WorkloadRow,
+    At, Breach, Count, Largest, Most, Report, Scenario, ServerReport, Source, Suppression, Unknown,
+    WorkloadRow, smallest_max_connections,
 };
 
 /// The whole report as one object.
@@ -23,6 +24,39 @@ fn accepted((of, why): &(Breach, Suppression)) -> Value {
     json["reason"] = why.reason.clone().into();
     json["until"] = why.until.to_string().into();
     json
+}
+
+/// `stanch.budget_explain/1`: the report, and what still fits; `null`: any number, or none where `fits` is false.
+pub fn explained(report: &Report, largest: &[Largest], fail_on: &[&str]) -> Value {
+    let mut whole = json(report);
+    whole["schema"] = "stanch.budget_explain/1".into();
+    let most = |most: Most| match most {
+        Most::UpTo(number) => Some(number),
+        Most::Never | Most::Any => None,
+    };
+    let one = |one: &Largest| {
+        json!({
+            "workload": one.workload,
+            "server": one.server,
+            "fits": one.pods != Most::Never,
+            "pods": most(one.pods),
+            "processes": one.processes.and_then(most),
+            "connections": one.connections.and_then(most),
+        })
+    };
+    whole["largest"] = largest.iter().map(one).collect();
+    whole["smallest_max_connections"] = report
+        .servers
+        .iter()
+        .map(|server| {
+            (
+                server.name.clone(),
+                smallest_max_connections(server, fail_on).into(),
+            )
+        })
+        .collect::<serde_json::Map<String, Value>>()
+        .into();
+    whole
 }
 
 /// A number that isn't known is null, and what is known of it beside it.

@@ -8,6 +8,6 @@ mod table;
 
 pub use ci::{github, junit, sarif};
 pub use explain::explain;
-pub use json::json;
+pub use json::{explained, json};
 pub use markdown::markdown;
 pub use table::table;

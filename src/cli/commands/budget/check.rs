@@ -87,25 +87,12 @@ pub fn explain(ctx: &mut Context<'_>, input: &BudgetInput) -> Result<ExitCode, F
     let budget = files::budget(input)?;
     let report = judged(&budget, input);
     let fail_on: Vec<&str> = input.fail_on.iter().map(String::as_str).collect();
-    let largest: Vec<(String, Option<u64>)> = budget
-        .workloads
-        .iter()
-        .map(|workload| {
-            let most = budget::largest_that_fits(&budget, &workload.name, &fail_on);
-            (workload.name.clone(), most)
-        })
-        .collect();
+    let largest = budget::largest(&budget, &fail_on);
     if ctx.console.format == Format::Json {
-        let mut json = shown::json(&report);
-        json["schema"] = "stanch.budget_explain/1".into();
-        let all = largest
-            .iter()
-            .map(|(name, most)| (name.clone(), (*most).into()));
-        json["largest_pods_that_fit"] = serde_json::Value::Object(all.collect());
-        view::show_json(ctx.console, &json)?;
+        view::show_json(ctx.console, &shown::explained(&report, &largest, &fail_on))?;
         return Ok(ExitCode::Ok);
     }
-    let text = shown::explain(&report, &largest, ctx.console.style.width);
+    let text = shown::explain(&report, &largest, &fail_on, ctx.console.style.width);
     ctx.console.result(&text)?;
     Ok(ExitCode::Ok)
 }
