@@ -474,6 +474,35 @@ poolers:
     );
 }
 
+/// The README's commands, on files as it tells of them; what asks a server or another program is tested elsewhere.
+#[test]
+fn the_commands_of_the_readme() {
+    let all = folder(&[
+        ("new/budget.yaml", SERVER),
+        ("new/deploy/web.yaml", WEB),
+        ("new/deploy/jobs.yaml", JOBS),
+        ("main/deploy/web.yaml", &WEB.replace("12", "8")),
+    ]);
+    let readme = include_str!("../../README.md");
+    let lines = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ stanch budget "));
+    let mut ran = 0;
+    for line in lines.filter(|line| !line.contains("--live")) {
+        let command = line.split(" # ").next().unwrap_or(line);
+        let command = command.split(" > ").next().unwrap_or(command);
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let run = stanch(&all.path().join("new"), &words);
+        assert!([0, 2, 3].contains(&run.code), "{line}: {run:?}");
+        assert!(
+            !run.stdout.is_empty() && run.stderr.is_empty(),
+            "{line}: {run:?}"
+        );
+        ran += 1;
+    }
+    assert!(ran >= 5, "{ran}");
+}
+
 /// The README's budget can be read as it stands there, and its schema takes it.
 #[test]
 fn the_budget_of_the_readme_is_sound() {
