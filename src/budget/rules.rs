@@ -70,6 +70,10 @@ pub const RULES: &[(&str, &str)] = &[
         "clients wait without an end, or for longer than anybody does",
     ),
     (
+        "pooler.reserve",
+        "a reserve that is never used, or is larger than the pool",
+    ),
+    (
         "pooler.auth",
         "auth_type md5 doesn't work with a server's SCRAM passwords",
     ),
@@ -423,6 +427,23 @@ fn of_pooler(bouncer: &PgBouncer, features: bool, scram: bool, breaches: &mut Ve
                 "query_wait_timeout = {wait}: clients wait for a connection longer than anybody does"
             ),
         );
+    }
+    let number = |name: &str, default: u64| bouncer.number(name, default).unwrap_or(default);
+    let reserve = number("reserve_pool_size", 0);
+    if reserve > 0 && bouncer.word("reserve_pool_timeout").is_some_and(is_never) {
+        let message =
+            format!("reserve_pool_size = {reserve} is never used: reserve_pool_timeout = 0");
+        say(
+            "pooler.reserve",
+            Level::Warning,
+            "reserve_pool_timeout",
+            message,
+        );
+    } else if reserve > number("default_pool_size", 20) {
+        let message = format!(
+            "reserve_pool_size = {reserve} is more than the pool itself: it is a second pool, not a reserve"
+        );
+        say("pooler.reserve", Level::Note, "reserve_pool_size", message);
     }
     if let Some(idle) = bouncer.word("server_idle_timeout")
         && is_never(idle)

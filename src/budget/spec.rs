@@ -101,6 +101,8 @@ pub struct Pooler {
     pub surge: Count,
     /// Old ones that are still ending after that.
     pub drain: Count,
+    /// Its pgbouncer.ini.
+    pub file: Option<String>,
     /// Server connections of one instance at most.
     pub cap: Count,
     /// The same of each role and of each database of the server.

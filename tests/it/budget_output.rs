@@ -107,6 +107,57 @@ fn each_format_of_the_worked_example() {
         .replace("100      # isn't known: SHOW max_connections", "200");
     let again = of(&[("budget.yaml", &text)], &Options::default());
     assert_eq!(again.servers[0].applications.at_least, 160);
+    // Two of one name are two in it as well; what isn't known stays unknown.
+    let twins = folder(&[
+        ("web.yaml", WEB),
+        (
+            "docker-compose.yml",
+            "services: { web: { image: web, labels: { stanch.dev/connections: '5' } } }\n",
+        ),
+        (
+            "hidden.yaml",
+            &WEB.replace("name: web", "name: hidden").replace(
+                "value: \"5\"",
+                "valueFrom: { secretKeyRef: { name: s, key: k } }",
+            ),
+        ),
+        (
+            "pgbouncer.ini",
+            "[databases]\napp = host=h user=app\n[pgbouncer]\n",
+        ),
+    ]);
+    let began = stanch(twins.path(), &["init", "."]);
+    std::fs::write(twins.path().join("budget.yaml"), &began.stdout).expect("written");
+    let whole = stanch(
+        twins.path(),
+        &["check", ".", "--json", "--max-connections", "500"],
+    );
+    let again = stanch(
+        twins.path(),
+        &[
+            "check",
+            "budget.yaml",
+            "pgbouncer.ini",
+            "--json",
+            "--max-connections",
+            "500",
+        ],
+    );
+    assert_eq!(
+        again.json()["servers"][0]["applications"],
+        145,
+        "{}\n{again:?}",
+        began.stdout
+    );
+    assert_eq!(
+        again.json()["unknowns"].as_array().map(Vec::len),
+        Some(1),
+        "{again:?}"
+    );
+    assert_eq!(
+        whole.code, 65,
+        "two objects have the name that the budget gives one: {whole:?}"
+    );
     let other = run_in(all.path(), &["explain", "-o", "sarif"]);
     assert_eq!(other.code, 64, "{other:?}");
 }
@@ -398,7 +449,7 @@ workloads:
 poolers:
   edge: { pgbouncer: pgbouncer.ini, session_features: true }
 ";
-    let ini = "[databases]\napp = host=h user=u\n[pgbouncer]\npool_mode = transaction\nquery_wait_timeout = 0\nserver_idle_timeout = 0\nauth_type = md5\n";
+    let ini = "[databases]\napp = host=h user=u\n[pgbouncer]\npool_mode = transaction\nquery_wait_timeout = 0\nserver_idle_timeout = 0\nauth_type = md5\nreserve_pool_size = 5\nreserve_pool_timeout = 0\n";
     let sidekiq = JOBS.replace(
         "command: [sidekiq, -c, \"10\"]",
         "command: [sidekiq, -c, \"10\"], env: [{ name: DB_POOL, value: \"5\" }]",
@@ -422,6 +473,7 @@ poolers:
         ("pooler.query_wait", "pgbouncer.ini:5"),
         ("pooler.idle_timeout", "pgbouncer.ini:6"),
         ("pooler.auth", "pgbouncer.ini:7"),
+        ("pooler.reserve", "pgbouncer.ini:9"),
         ("pool.smaller_than_threads", "jobs.yaml:9"),
         ("probe.opens_connections", "web.yaml:10"),
     ] {

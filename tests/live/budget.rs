@@ -234,7 +234,7 @@ async fn a_design_against_a_running_server() {
     assert_eq!(web["connected"], 12, "{told}");
     // Another limit than designed, more than designed, and somebody whom nobody designed.
     write(
-        "servers: { main: { max_connections: 30, warn_at: 100% } }\nworkloads:\n  web: { pods: 4, connections: 1 }\n  worker: { pods: 6, connections: 1 }\n",
+        "servers: { main: { max_connections: 30, warn_at: 100%, roles: { worker: 7 } } }\nworkloads:\n  web: { pods: 4, connections: 1 }\n  worker: { pods: 6, connections: 1 }\n",
     );
     let saved = files.path().join("kept.json").display().to_string();
     let save = run(stanch_command(
@@ -254,6 +254,7 @@ async fn a_design_against_a_running_server() {
     for said in [
         "max_connections is 23, designed 30",
         "web has 12 connections, designed at most 4",
+        "role worker has no limit, designed 7",
         "2 connections are nobody's of the budget (reports)",
     ] {
         assert!(

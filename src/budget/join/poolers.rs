@@ -131,6 +131,7 @@ impl Join<'_> {
             cap,
             by_role,
             by_database,
+            file: bouncer.map(|bouncer| bouncer.file.clone()),
             max_clients,
             name,
             from,

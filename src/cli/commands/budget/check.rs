@@ -11,7 +11,7 @@ use crate::view::{self, Format, budget as shown};
 pub async fn run(ctx: &mut Context<'_>, args: &BudgetCheck) -> Result<ExitCode, Fault> {
     let budget = files::budget(&args.input)?;
     let mut report = judged(&budget, &args.input);
-    let drift = live::drift(ctx, args, &report).await?;
+    let drift = live::drift(ctx, args, &budget, &report).await?;
     if let Some(drift) = &drift {
         report.breaches.extend(drift.breaches.iter().cloned());
         if report.verdict == Verdict::Fits && !drift.breaches.is_empty() {

@@ -1,5 +1,7 @@
 //! `budget init`: a budget.yaml of what is found, which people complete.
 
+use std::collections::BTreeSet;
+
 use super::files;
 use crate::budget::sources::Surge;
 use crate::budget::{Count, Server, Workload};
@@ -25,8 +27,21 @@ pub fn run(ctx: &mut Context<'_>, input: &BudgetInput) -> Result<ExitCode, Fault
     if !budget.workloads.is_empty() {
         out.push_str("workloads:\n");
     }
+    let mut names = BTreeSet::new();
     for workload in &budget.workloads {
-        out.push_str(&of_workload(workload));
+        // A name stands there once: the second is told by its kind, or by a number.
+        let kind = workload.kind.to_lowercase().replace(' ', "-");
+        let mut name = workload.name.clone();
+        for n in 1.. {
+            if names.insert(name.clone()) {
+                break;
+            }
+            name = match n {
+                1 => format!("{}-{kind}", workload.name),
+                n => format!("{}-{kind}-{n}", workload.name),
+            };
+        }
+        out.push_str(&of_workload(&name, workload));
     }
     if !budget.poolers.is_empty() {
         out.push_str("poolers:\n");
@@ -36,8 +51,12 @@ pub fn run(ctx: &mut Context<'_>, input: &BudgetInput) -> Result<ExitCode, Fault
             .target
             .as_ref()
             .map_or(String::new(), |name| format!("target: {}, ", word(name)));
+        let file = match &pooler.file {
+            Some(file) => format!("pgbouncer: {}, ", word(file)),
+            None => String::new(),
+        };
         out.push_str(&format!(
-            "  {}: {{ {target}pods: {} }}      # {} server connections an instance at most; add pgbouncer: PATH\n",
+            "  {}: {{ {target}{file}pods: {} }}      # {} server connections an instance at most\n",
             word(&pooler.name),
             pooler.pods.at_least,
             pooler.cap.words()
@@ -75,7 +94,7 @@ fn of_server(server: &Server) -> String {
     )
 }
 
-fn of_workload(workload: &Workload) -> String {
+fn of_workload(name: &str, workload: &Workload) -> String {
     let mut fields = Vec::new();
     if let Some(target) = &workload.target {
         fields.push(format!("target: {}", word(target)));
@@ -108,11 +127,7 @@ fn of_workload(workload: &Workload) -> String {
         true => String::new(),
         false => format!("      # not known: {}", unknown.join(", ")),
     };
-    format!(
-        "  {}: {{ {} }}{unsure}\n",
-        word(&workload.name),
-        fields.join(", ")
-    )
+    format!("  {}: {{ {} }}{unsure}\n", word(name), fields.join(", "))
 }
 
 /// A name as YAML takes it.

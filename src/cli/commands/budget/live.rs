@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::analysis::connections;
-use crate::budget::{Breach, Level, Report, ServerReport};
+use crate::analysis::connections::{self, LimitKind};
+use crate::budget::{Breach, Budget, Level, Report, ServerReport, WorkloadRow};
 use crate::cli::args_budget::BudgetCheck;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
@@ -25,6 +25,7 @@ pub struct Drift {
 pub async fn drift(
     ctx: &mut Context<'_>,
     args: &BudgetCheck,
+    budget: &Budget,
     report: &Report,
 ) -> Result<Option<Drift>, Fault> {
     let snapshot = match (&args.from, args.live) {
@@ -52,10 +53,21 @@ pub async fn drift(
             })?
         }
     };
-    compare(server, &snapshot, ctx.console.style.width).map(Some)
+    compare(budget, server, &snapshot, ctx.console.style.width).map(Some)
+}
+
+/// The names by which what a row opens is known at the server: its own, and behind a pooler its clients'.
+fn names<'b>(budget: &'b Budget, row: &'b WorkloadRow) -> Vec<&'b str> {
+    let behind = budget
+        .workloads
+        .iter()
+        .filter(|workload| workload.target.as_deref() == Some(row.name.as_str()));
+    let behind = behind.map(|workload| workload.name.as_str());
+    std::iter::once(row.name.as_str()).chain(behind).collect()
 }
 
 fn compare(
+    budget: &Budget,
     server: &ServerReport,
     snapshot: &Snapshot,
     width: Option<usize>,
@@ -85,6 +97,30 @@ fn compare(
             server.name, server.usable.at_least
         ));
     }
+    let designed = budget.servers.iter().find(|one| one.name == server.name);
+    let mut limits = Vec::new();
+    for (kind, word, all) in designed.into_iter().flat_map(|one| {
+        [
+            (LimitKind::Role, "role", &one.roles),
+            (LimitKind::Database, "database", &one.databases),
+        ]
+    }) {
+        for (name, limit, _) in all {
+            let now = is
+                .limits
+                .iter()
+                .find(|now| now.kind == kind && now.name == *name);
+            let now = now.map(|now| now.limit);
+            if now.map(u64::from) != Some(*limit) {
+                let now = now.map_or("no limit".to_owned(), |now| format!("the limit {now}"));
+                say(format!(
+                    "{}: {word} {name} has {now}, designed {limit}",
+                    server.name
+                ));
+            }
+            limits.push(json!({ "kind": word, "name": name, "limit": now, "designed": limit }));
+        }
+    }
     let mut rows = Vec::new();
     let mut text = format!(
         "\nlive: {} at {}: {} of {usable} usable slots taken\n",
@@ -94,10 +130,10 @@ fn compare(
     );
     let mut counted: u64 = 0;
     for workload in &server.workloads {
-        let of = is
-            .groups
-            .iter()
-            .filter(|group| group.application_name.as_deref() == Some(workload.name.as_str()));
+        let of = is.groups.iter().filter(|group| {
+            let application = group.application_name.as_deref();
+            application.is_some_and(|name| names(budget, workload).contains(&name))
+        });
         let now: u64 = of.map(|group| group.total as u64).sum();
         counted += now;
         let designed = workload.steady();
@@ -133,10 +169,10 @@ fn compare(
             .groups
             .iter()
             .filter(|group| {
-                !server
-                    .workloads
-                    .iter()
-                    .any(|w| group.application_name.as_deref() == Some(w.name.as_str()))
+                let application = group.application_name.as_deref();
+                let is_of =
+                    |row| application.is_some_and(|name| names(budget, row).contains(&name));
+                !server.workloads.iter().any(is_of)
             })
             .map(|group| {
                 group
@@ -168,6 +204,7 @@ fn compare(
             "max_connections": max,
             "usable": usable,
             "used": capacity.used,
+            "limits": limits,
             "workloads": rows,
             "others": others,
         }),
