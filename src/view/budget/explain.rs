@@ -137,15 +137,16 @@ fn of_server(
 /// The largest value of each factor, the others as they are.
 fn still_fits(one: &Largest) -> String {
     let mut parts = Vec::new();
-    for (what, most) in [
-        ("pods", Some(one.pods)),
-        ("processes", one.processes),
-        ("connections", one.connections),
+    for (one_of, what, most) in [
+        ("pod", "pods", Some(one.pods)),
+        ("process", "processes", one.processes),
+        ("connection", "connections", one.connections),
     ] {
         match most {
             Some(Most::Never) => return "it doesn't fit, whatever its numbers are".into(),
             // One process is what there is at least.
             Some(Most::UpTo(0)) if what == "processes" => {}
+            Some(Most::UpTo(1)) => parts.push(format!("1 {one_of}")),
             Some(Most::UpTo(number)) => parts.push(format!("{number} {what}")),
             Some(Most::Any) | None => {}
         }
@@ -159,17 +160,25 @@ fn still_fits(one: &Largest) -> String {
 fn product(row: &WorkloadRow) -> String {
     let each = match (row.processes, row.connections) {
         (processes, connections) if processes.times(connections) == row.per_pod => format!(
-            "{} processes × {} connections",
-            short(processes),
-            short(connections)
+            "{} × {}",
+            counted(processes, "process", "processes"),
+            counted(connections, "connection", "connections")
         ),
-        _ => format!("{} connections a pod", short(row.per_pod)),
+        _ => format!(
+            "{} a pod",
+            counted(row.per_pod, "connection", "connections")
+        ),
     };
     format!(
-        "{} pods × {each} = {}",
-        short(row.pods),
+        "{} × {each} = {}",
+        counted(row.pods, "pod", "pods"),
         row.steady().words()
     )
+}
+
+fn counted(count: Count, one: &str, many: &str) -> String {
+    let word = if count == Count::known(1) { one } else { many };
+    format!("{} {word}", short(count))
 }
 
 fn short(count: Count) -> String {
