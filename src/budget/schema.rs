@@ -7,7 +7,7 @@ use super::sources::POOL;
 
 /// Of the whole file.
 pub fn budget() -> Json {
-    let number = json!({ "type": "integer", "minimum": 0 });
+    let number = json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000_000 });
     let text = json!({ "type": "string", "minLength": 1 });
     let surge = json!({ "anyOf": [number, { "type": "string", "pattern": "^[0-9.]+%$" }] });
     let plain = json!({ "type": ["string", "number", "boolean"] });

@@ -74,7 +74,7 @@ impl Join<'_> {
             .filter(|(role, _)| *role == Role::App)
             .map(|(_, p)| p)
             .collect();
-        if connections.is_none() && pools.len() != 1 {
+        if connections.is_none() && (pools.len() != 1 || apps.is_empty()) {
             return self.of_containers(name, spec, manifest, pools, processes);
         }
         // One number for each process, said or seen.
@@ -113,8 +113,11 @@ impl Join<'_> {
                         .iter()
                         .filter(|s| !(said && s.what.starts_with("processes")));
                     opens.from.extend(own.cloned());
-                    opens.unknowns.extend(pool.unknown.clone());
-                    opens.unknowns.dedup();
+                    // How many processes there are was hidden, and is said.
+                    if !(said && pool.connections.exact) {
+                        opens.unknowns.extend(pool.unknown.clone());
+                        opens.unknowns.dedup();
+                    }
                 }
                 None => {
                     let at = spec
