@@ -197,13 +197,12 @@ struct Join<'j> {
 impl<'j> Join<'j> {
     fn servers(&mut self) {
         let specs = self.all.specs.iter().flat_map(|spec| &spec.servers);
-        let mut claimed = Vec::new();
         for spec in specs {
             let path = spec.conf.as_ref().map(|(conf, at)| beside(&at.file, conf));
             let confs = || self.all.confs.iter().chain(&self.all.parts);
             let conf = path.and_then(|path| confs().find(|conf| conf.file == path));
-            claimed.extend(conf.map(|conf| conf.file.clone()));
-            let server = self.server(&spec.name, Some(spec), conf);
+            let conf = conf.map(|conf| conf.with(&self.all.parts));
+            let server = self.server(&spec.name, Some(spec), conf.as_ref());
             self.budget.servers.push(server);
         }
         if self.budget.servers.is_empty() {
@@ -214,7 +213,8 @@ impl<'j> Join<'j> {
                     .next()
                     .unwrap_or(&conf.file)
                     .to_owned();
-                let server = self.server(&name, None, Some(conf));
+                let conf = conf.with(&self.all.parts);
+                let server = self.server(&name, None, Some(&conf));
                 self.budget.servers.push(server);
             }
         }

@@ -178,6 +178,7 @@ fn every_factor_stands_where_it_is_said_to() {
                 ("surge", "order"),
                 ("surge", "istio"),
                 ("pods ([peers])", "1 = "),
+                ("max_connections", "= 0x190"),
                 ("connections (pg_dump)", "pg_dump -j"),
                 ("concurrency (sidekiq.yml), by", "<%="),
                 ("pool (database.yml), by", "<%="),

@@ -34,6 +34,7 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
         | "CronJob"
         | "ScaledJob"
         | "Rollout"
+        | "Pod"
         | "ReplicaSet"
         | "ReplicationController" => {
             found.push(Found::Manifest(Box::new(manifest(file, doc, &kind)?)));
@@ -161,7 +162,10 @@ fn manifest(file: &str, doc: &Node, kind: &str) -> Result<Manifest, Fault> {
         _ => doc.get("spec"),
     };
     let template = job.and_then(|job| job.get("template"));
-    let pod = template.and_then(|template| template.get("spec"));
+    let pod = match kind {
+        "Pod" => job,
+        _ => template.and_then(|template| template.get("spec")),
+    };
     let annotation = |key: &str| {
         let on = |node: Option<&Node>| -> Option<Node> {
             node?.at(&["metadata", "annotations"])?.get(key).cloned()

@@ -16,7 +16,46 @@ pub struct Conf {
 impl Conf {
     pub fn number(&self, name: &str) -> Option<(u64, At)> {
         let (text, at) = self.settings.get(name)?;
-        Some((text.parse().ok()?, at.clone()))
+        // As the server takes whole numbers: hexadecimal too.
+        let number = match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok()?,
+            None => text.parse().ok()?,
+        };
+        Some((number, at.clone()))
+    }
+
+    /// With the other files of the server that are in the input: those of its `include_dir`s in the order of their names, and
+    /// at the end what ALTER SYSTEM wrote.
+    pub fn with(&self, parts: &[Conf]) -> Conf {
+        let mut whole = self.clone();
+        if let Some((folder, at)) = self.settings.get("include_dir") {
+            let folder = format!("{}/", beside(&at.file, folder));
+            let mut inside: Vec<&Conf> = parts
+                .iter()
+                .filter(|part| {
+                    part.file
+                        .rsplit_once('/')
+                        .is_some_and(|(of, _)| format!("{of}/") == folder)
+                })
+                .collect();
+            inside.sort_by(|a, b| a.file.cmp(&b.file));
+            for (name, value) in inside.iter().flat_map(|part| &part.settings) {
+                // What stands after the line wins over what it reads.
+                let later = self
+                    .settings
+                    .get(name)
+                    .is_some_and(|(_, own)| own.file == at.file && own.place > at.place);
+                if !later {
+                    whole.settings.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        let auto = beside(&self.file, "postgresql.auto.conf");
+        let auto = parts.iter().find(|part| part.file == auto);
+        whole
+            .settings
+            .extend(auto.into_iter().flat_map(|auto| auto.settings.clone()));
+        whole
     }
 }
 

@@ -28,7 +28,7 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Vec<Found>, Fault> {
         "ini" => pgbouncer::read(input, files)
             .map(|found| found.map(Found::PgBouncer).into_iter().collect()),
         // Other programs' files end like this as well; a part of one is read where the whole names it.
-        "conf" if name.starts_with("postgresql") => {
+        "conf" if name.starts_with("postgresql") && name != "postgresql.auto.conf" => {
             Ok(vec![Found::Conf(postgres_conf::read(input, files)?)])
         }
         "conf" => Ok(postgres_conf::read(input, files)
