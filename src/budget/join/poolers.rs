@@ -66,14 +66,15 @@ impl Join<'_> {
             if claimed.contains(&bouncer.file.as_str()) || is_part {
                 continue;
             }
-            let name = bouncer
-                .file
-                .rsplit('/')
-                .next()
-                .unwrap_or(&bouncer.file)
-                .to_owned();
-            let made = alone(Some(bouncer), None);
-            self.pooler(name, None, made, Some(bouncer), None)?;
+            let name = bouncer.file.rsplit('/').next().unwrap_or(&bouncer.file);
+            // What runs it has its name, without the ending.
+            let program = name.trim_end_matches(".ini");
+            let runs = all.manifests.iter().position(|m| m.name == program);
+            let (name, made) = match runs {
+                Some(at) => (program, self.pods(program, at, scaled)),
+                None => (name, alone(Some(bouncer), None)),
+            };
+            self.pooler(name.to_owned(), None, made, Some(bouncer), None)?;
         }
         Ok(())
     }
