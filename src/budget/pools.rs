@@ -93,8 +93,10 @@ pub fn of(
     if reading.has(&["SPRING_DATASOURCE_URL"]) && library.is_none() {
         return libraries::by_name("hikaricp").map(|library| reading.default(library, None));
     }
-    if let Some((size, what, at)) = reading.of_url().or_else(|| reading.of_npgsql()) {
-        return Some(reading.sized(size, what, at));
+    let mut told = reading.of_urls();
+    told.extend(reading.of_npgsql());
+    if !told.is_empty() {
+        return Some(reading.sized(told));
     }
     if reading.runs("good_job") {
         return Some(reading.good_job());

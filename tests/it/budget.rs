@@ -179,6 +179,7 @@ fn every_factor_stands_where_it_is_said_to() {
                 ("surge", "istio"),
                 ("pods ([peers])", "1 = "),
                 ("max_connections", "= 0x190"),
+                ("connections (of the URL)", "connection_limit=$(N)"),
                 ("connections (pg_dump)", "pg_dump -j"),
                 ("concurrency (sidekiq.yml), by", "<%="),
                 ("pool (database.yml), by", "<%="),

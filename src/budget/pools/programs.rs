@@ -131,7 +131,7 @@ impl Reading<'_> {
     }
 
     /// `Maximum Pool Size=50` in a connection string of .NET.
-    pub(super) fn of_npgsql(&self) -> Option<(u64, &'static str, At)> {
+    pub(super) fn of_npgsql(&self) -> Option<(Option<u64>, &'static str, At)> {
         self.env.iter().find_map(|(name, (text, at))| {
             let text = text
                 .as_ref()
@@ -143,7 +143,7 @@ impl Reading<'_> {
                 known.then(|| value.trim().parse().ok()).flatten()
             })?;
             Some((
-                size,
+                Some(size),
                 "connections per process (Maximum Pool Size)",
                 at.clone(),
             ))
@@ -170,26 +170,38 @@ impl Reading<'_> {
         self.done(Count::known(1), Count::known(size))
     }
 
-    /// `?connection_limit=5` (Prisma), `?pool_max_conns=5` (pgx).
-    pub(super) fn of_url(&self) -> Option<(u64, &'static str, At)> {
-        let (Some(url), at) = self.env.get("DATABASE_URL")? else {
-            return None;
-        };
-        let (_, query) = url.split_once('?')?;
-        query.split('&').find_map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            let known = matches!(name, "connection_limit" | "pool_max_conns");
-            known
-                .then(|| value.parse().ok())
-                .flatten()
-                .map(|size| (size, "connections (of the URL)", at.clone()))
+    /// `?connection_limit=5` (Prisma), `?pool_max_conns=5` (pgx), of each URL of a PostgreSQL: a container may have several.
+    pub(super) fn of_urls(&self) -> Vec<(Option<u64>, &'static str, At)> {
+        let urls = self.env.values().filter_map(|(text, at)| {
+            let (scheme, rest) = text.as_ref()?.split_once("://")?;
+            let (_, query) = rest.split_once('?')?;
+            scheme.contains("postgres").then_some((query, at))
+        });
+        urls.filter_map(|(query, at)| {
+            let limit = query.split('&').find_map(|pair| {
+                let (name, value) = pair.split_once('=')?;
+                matches!(name, "connection_limit" | "pool_max_conns").then_some(value)
+            })?;
+            let size = self.filled(limit).parse().ok();
+            Some((size, "connections (of the URL)", at.clone()))
         })
+        .collect()
     }
 
-    pub(super) fn sized(mut self, size: u64, what: &str, at: At) -> Pool {
+    pub(super) fn sized(mut self, all: Vec<(Option<u64>, &str, At)>) -> Pool {
         let processes = self.workers();
-        self.from.push(Source::said(what, size, at));
-        self.done(processes, Count::known(size))
+        let mut sum = Count::ZERO;
+        for (size, what, at) in all {
+            let count = match size {
+                Some(size) => {
+                    self.from.push(Source::said(what, size, at));
+                    Count::known(size)
+                }
+                None => self.hidden("the limit in a URL", at),
+            };
+            sum = sum.plus(count);
+        }
+        self.done(processes, sum)
     }
 
     pub(super) fn generic(mut self, name: &str) -> Pool {
