@@ -1,7 +1,7 @@
 //! PgBouncer: the poolers of the budget, and files that none of them claims.
 
 use super::super::count::{At, Count, Source};
-use super::super::sources::{Fault, PgBouncer, Scaler, Surge, beside};
+use super::super::sources::{Fault, Manifest, PgBouncer, Scaler, Surge, beside};
 use super::super::spec::{Pooler, Unknown};
 use super::{Join, Made};
 use crate::yaml::Place;
@@ -66,13 +66,18 @@ impl Join<'_> {
             if claimed.contains(&bouncer.file.as_str()) || is_part {
                 continue;
             }
-            let name = bouncer.file.rsplit('/').next().unwrap_or(&bouncer.file);
-            // What runs it has its name, without the ending.
-            let program = name.trim_end_matches(".ini");
-            let runs = all.manifests.iter().position(|m| m.name == program);
-            let (name, made) = match runs {
-                Some(at) => (program, self.pods(program, at, scaled)),
-                None => (name, alone(Some(bouncer), None)),
+            let file = bouncer.file.rsplit('/').next().unwrap_or(&bouncer.file);
+            let programs = bouncer.programs();
+            let runs = |m: &Manifest| programs.contains(&m.name.as_str());
+            let (name, made) = match all.manifests.iter().position(runs) {
+                Some(at) => {
+                    let name = &all.manifests[at].name;
+                    (name.as_str(), self.pods(name, at, scaled))
+                }
+                None => {
+                    let name = bouncer.map.as_deref().unwrap_or(file);
+                    (name, alone(Some(bouncer), None))
+                }
             };
             self.pooler(name.to_owned(), None, made, Some(bouncer), None)?;
         }

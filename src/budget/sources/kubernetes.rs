@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::count::{At, Count, Source};
 use super::super::spec::Unknown;
 use super::{
-    ConfigMap, Container, Env, EnvValue, Fault, Found, Manifest, Pods, Role, Scaler, Surge,
-    WholeMap, cron, number, plain, surge, text,
+    ConfigMap, Container, Env, EnvValue, Fault, Found, Input, Manifest, PgBouncer, Pods, Role,
+    Scaler, Surge, WholeMap, cron, number, pgbouncer, plain, surge, text,
 };
 use crate::yaml::{Kind, Node};
 
@@ -26,7 +26,10 @@ pub fn read(file: &str, doc: &Node, found: &mut Vec<Found>) -> Result<(), Fault>
     match kind.as_str() {
         "HorizontalPodAutoscaler" => found.push(Found::Scaler(hpa(file, doc)?)),
         "ScaledObject" => found.push(Found::Scaler(scaled_object(file, doc)?)),
-        "ConfigMap" => found.push(Found::ConfigMap(config_map(file, doc))),
+        "ConfigMap" => {
+            found.extend(poolers(file, doc)?.into_iter().map(Found::PgBouncer));
+            found.push(Found::ConfigMap(config_map(file, doc)));
+        }
         "Deployment"
         | "StatefulSet"
         | "DaemonSet"
@@ -138,6 +141,30 @@ fn scaled_object(file: &str, doc: &Node) -> Result<Scaler, Fault> {
         source,
         at: top,
     })
+}
+
+/// Files of PgBouncer that a ConfigMap holds; what they include and who may log in isn't beside them.
+fn poolers(file: &str, doc: &Node) -> Result<Vec<PgBouncer>, Fault> {
+    let mut all = Vec::new();
+    for (key, node) in doc.get("data").map(Node::map).unwrap_or_default() {
+        let (Some(name), Some(text)) = (key.text(), node.text()) else {
+            continue;
+        };
+        if !name.ends_with(".ini") {
+            continue;
+        }
+        let input = Input {
+            path: file.to_owned(),
+            text: text.to_owned(),
+        };
+        let read = pgbouncer::read(&input, &|_| None).map_err(|mut fault| {
+            fault.place = pgbouncer::inside(fault.place, node.place);
+            fault
+        })?;
+        let (map, _) = self::name(file, doc)?;
+        all.extend(read.map(|one| one.within(node.place, &map)));
+    }
+    Ok(all)
 }
 
 fn config_map(file: &str, doc: &Node) -> ConfigMap {

@@ -12,6 +12,8 @@ use crate::yaml::Place;
 #[derive(Clone, Debug)]
 pub struct PgBouncer {
     pub file: String,
+    /// The ConfigMap that holds it.
+    pub map: Option<String>,
     pub settings: BTreeMap<String, (String, At)>,
     pub databases: Vec<Database>,
     pub users: BTreeMap<String, BTreeMap<String, String>>,
@@ -49,6 +51,7 @@ pub fn read(input: &Input, files: Files<'_>) -> Result<Option<PgBouncer>, Fault>
     }
     let mut read = PgBouncer {
         file: input.path.clone(),
+        map: None,
         settings: BTreeMap::new(),
         databases: Vec::new(),
         users: BTreeMap::new(),
@@ -141,6 +144,14 @@ fn lines(
     Ok(())
 }
 
+/// A place of a text that begins at another.
+pub fn inside(place: Place, start: Place) -> Place {
+    Place {
+        line: place.line + start.line - 1,
+        column: place.column + start.column - 1,
+    }
+}
+
 /// `key=value key='a b'`, with `''` inside.
 fn pairs(text: &str) -> Option<BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
@@ -199,6 +210,30 @@ fn logins(text: &str) -> Option<BTreeSet<String>> {
 }
 
 impl PgBouncer {
+    /// Read out of a larger file, in which it begins here.
+    pub fn within(mut self, start: Place, map: &str) -> Self {
+        let settings = self.settings.values_mut().map(|(_, at)| at);
+        let databases = self.databases.iter_mut().map(|database| &mut database.at);
+        for at in settings.chain(databases).chain(&mut self.peers) {
+            at.place = inside(at.place, start);
+        }
+        self.map = Some(map.to_owned());
+        self
+    }
+
+    /// The names under which a Deployment may run it.
+    pub fn programs(&self) -> Vec<&str> {
+        let file = self.file.rsplit('/').next().unwrap_or(&self.file);
+        match &self.map {
+            None => vec![file.trim_end_matches(".ini")],
+            Some(map) => {
+                let ends = ["-config", "-conf", "-cfg", "-ini", "-configmap"];
+                let without = ends.iter().filter_map(|end| map.strip_suffix(end));
+                std::iter::once(map.as_str()).chain(without).collect()
+            }
+        }
+    }
+
     /// A whole number of `[pgbouncer]`.
     ///
     /// # Errors
