@@ -5,11 +5,15 @@ use crate::view::console::Style;
 use crate::view::layout::{Column, table as lay_out};
 use crate::view::{clean, wrap};
 
-/// The whole report.
-pub fn table(report: &Report, strict: bool, style: Style) -> String {
+/// The whole report; `live`: what the running server says to it.
+pub fn table(report: &Report, strict: bool, live: Option<&str>, style: Style) -> String {
     let mut out = String::new();
     for server in &report.servers {
         of_server(server, style, &mut out);
+        out.push('\n');
+    }
+    if let Some(live) = live {
+        out.push_str(live);
         out.push('\n');
     }
     let width = style.width.unwrap_or(usize::MAX);

@@ -45,12 +45,12 @@ pub async fn run(ctx: &mut Context<'_>, args: &BudgetCheck) -> Result<ExitCode, 
         Format::Github => shown::github(&report),
         Format::Markdown => shown::markdown(&report, base.as_ref()),
         Format::Csv => rows(&report),
-        _ => shown::table(&report, args.strict, ctx.console.style),
+        _ => {
+            let live = drift.as_ref().map(|drift| drift.text.as_str());
+            shown::table(&report, args.strict, live, ctx.console.style)
+        }
     };
     ctx.console.result(&text)?;
-    if let (Some(drift), Format::Table) = (&drift, ctx.console.format) {
-        ctx.console.result(&drift.text)?;
-    }
     Ok(report.exit_code(args.strict))
 }
 

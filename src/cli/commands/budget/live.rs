@@ -123,7 +123,7 @@ fn compare(
     }
     let mut rows = Vec::new();
     let mut text = format!(
-        "\nlive: {} at {}: {} of {usable} usable slots taken\n",
+        "live: {} at {}: {} of {usable} usable slots taken\n",
         view::clean(&snapshot.target.label()),
         snapshot.taken_at,
         capacity.used
@@ -188,13 +188,6 @@ fn compare(
             "{}: {others} connections are nobody's of the budget ({}), and the headroom is {headroom}",
             server.name,
             names.join(", ")
-        ));
-    }
-    for breach in &breaches {
-        text.push_str(&view::wrap(
-            &format!("drift: {}", view::clean(&breach.message)),
-            width.unwrap_or(usize::MAX),
-            0,
         ));
     }
     Ok(Drift {
