@@ -120,3 +120,12 @@ pub struct Unknown {
     pub settle: String,
     pub at: Option<At>,
 }
+
+impl Unknown {
+    /// One sentence for people, with its place.
+    pub fn words(&self) -> String {
+        let at = self.at.as_ref();
+        let at = at.map_or(String::new(), |at| format!(" ({})", at.words()));
+        format!("unknown: {}{at}; settled by: {}", self.what, self.settle)
+    }
+}

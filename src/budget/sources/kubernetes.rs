@@ -346,6 +346,21 @@ fn shown(node: &Node) -> String {
     plain(node).unwrap_or_default()
 }
 
+/// `maxSurge`, else the 25 % that Deployments and Rollouts have.
+fn max_surge(file: &str, node: Option<&Node>, top: &At) -> Result<(Surge, Option<Source>), Fault> {
+    const WHAT: &str = "surge (maxSurge)";
+    Ok(match node {
+        Some(node) => {
+            let source = Source::said(WHAT, shown(node), At::new(file, node.place));
+            (surge(file, node, "maxSurge")?, Some(source))
+        }
+        None => {
+            let source = Source::assumed(WHAT, "25%", Some(top.clone()));
+            (Surge::Percent(25.0), Some(source))
+        }
+    })
+}
+
 fn rolling(file: &str, spec: &Node, top: &At, pods: &mut Pods) -> Result<(), Fault> {
     let strategy = spec.get("strategy");
     let kind = strategy.and_then(|s| s.get("type"));
@@ -356,20 +371,7 @@ fn rolling(file: &str, spec: &Node, top: &At, pods: &mut Pods) -> Result<(), Fau
     }
     pods.drains = true;
     let node = strategy.and_then(|s| s.at(&["rollingUpdate", "maxSurge"]));
-    (pods.surge, pods.surge_from) = match node {
-        Some(node) => {
-            let source = Source::said("surge (maxSurge)", shown(node), At::new(file, node.place));
-            (surge(file, node, "maxSurge")?, Some(source))
-        }
-        None => (
-            Surge::Percent(25.0),
-            Some(Source::assumed(
-                "surge (maxSurge)",
-                "25%",
-                Some(top.clone()),
-            )),
-        ),
-    };
+    (pods.surge, pods.surge_from) = max_surge(file, node, top)?;
     Ok(())
 }
 
@@ -403,20 +405,7 @@ fn rollout(file: &str, spec: &Node, top: &At, pods: &mut Pods) -> Result<(), Fau
         ));
         return Ok(());
     }
-    (pods.surge, pods.surge_from) = match canary.and_then(|c| c.get("maxSurge")) {
-        Some(node) => {
-            let source = Source::said("surge (maxSurge)", shown(node), At::new(file, node.place));
-            (surge(file, node, "maxSurge")?, Some(source))
-        }
-        None => (
-            Surge::Percent(25.0),
-            Some(Source::assumed(
-                "surge (maxSurge)",
-                "25%",
-                Some(top.clone()),
-            )),
-        ),
-    };
+    (pods.surge, pods.surge_from) = max_surge(file, canary.and_then(|c| c.get("maxSurge")), top)?;
     Ok(())
 }
 

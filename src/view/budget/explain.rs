@@ -19,15 +19,7 @@ pub fn explain(
         out.push('\n');
     }
     for unknown in &report.unknowns {
-        let at = unknown
-            .at
-            .as_ref()
-            .map_or(String::new(), |at| format!(" ({})", at.words()));
-        let text = format!(
-            "unknown: {}{at}; settled by: {}",
-            unknown.what, unknown.settle
-        );
-        out.push_str(&wrap(&clean(&text), width, 0));
+        out.push_str(&wrap(&clean(&unknown.words()), width, 0));
     }
     out.push_str(&format!("budget: {}\n", report.words(false)));
     out
