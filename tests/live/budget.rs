@@ -175,6 +175,12 @@ async fn pools_driven_to_their_limit() {
             "default_pool_size = 3\nmax_user_connections = 4",
             11,
         ),
+        // A user's own limit: 2 of 6, and 6 each for the two others.
+        (
+            both,
+            "default_pool_size = 3\n[users]\na = max_user_connections=2",
+            14,
+        ),
     ]
     .into_iter()
     .enumerate()
