@@ -224,21 +224,7 @@ pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
             .filter_map(|pooler| clients(budget, pooler)),
     );
     let accepted = suppress(budget, &mut breaches);
-    // What is accepted decides nothing; the numbers stand all the same.
-    let decides = |server: &&ServerReport| {
-        let sums = ["budget.over", "budget.tight"];
-        let is_of = |breach: &Breach| {
-            sums.contains(&breach.rule) && breach.of.as_deref() == Some(server.name.as_str())
-        };
-        server.verdict == Verdict::Unknown
-            || breaches.iter().any(is_of)
-            || !accepted.iter().any(|(breach, _)| is_of(breach))
-    };
-    let by_servers = servers
-        .iter()
-        .filter(decides)
-        .map(|s| s.verdict)
-        .max_by_key(|v| v.rank());
+    // Each sum that is over or tight is a breach: what is accepted decides nothing, and the numbers stand all the same.
     let by_rules = breaches.iter().map(|breach| match breach.level {
         Level::Error => Verdict::Over,
         Level::Warning => Verdict::Tight,
@@ -246,11 +232,12 @@ pub fn judge(budget: &Budget, fail_on: &[&str]) -> Report {
     });
     // Without a limit nothing can be told, whatever else is amiss.
     let untold = servers.iter().any(|server| !server.max_connections.exact);
-    let unknown = (!budget.unknowns.is_empty()).then_some(Verdict::Unknown);
-    let verdict = by_servers
-        .into_iter()
-        .chain(by_rules)
-        .chain(unknown)
+    let is_unknown = !budget.unknowns.is_empty()
+        || servers
+            .iter()
+            .any(|server| server.verdict == Verdict::Unknown);
+    let verdict = by_rules
+        .chain(is_unknown.then_some(Verdict::Unknown))
         .max_by_key(|v| v.rank());
     breaches.sort_by(|a, b| (a.level, &a.at, &a.message).cmp(&(b.level, &b.at, &b.message)));
     breaches.dedup();

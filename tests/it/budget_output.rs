@@ -236,6 +236,31 @@ fn what_if_and_what_still_fits() {
         );
         assert_eq!(run.code < 2, fits, "{number}: {run:?}");
     }
+    // A pooler's as well, whether budget.yaml names it or not: 3 × 20 and one more while they are replaced.
+    let pooled = folder(&[(
+        "pgbouncer.ini",
+        "[databases]\napp = host=h user=app\n[pgbouncer]\n",
+    )]);
+    let sets = [
+        "--set",
+        "pgbouncer.ini.pods=3",
+        "--set",
+        "pgbouncer.ini.surge=1",
+    ];
+    let run = stanch(
+        pooled.path(),
+        &[
+            &["check", ".", "--json", "--max-connections", "100"][..],
+            &sets,
+        ]
+        .concat(),
+    );
+    let scenarios = &run.json()["servers"][0]["scenarios"];
+    assert_eq!(
+        (&scenarios[0]["peak"], &scenarios[1]["peak"]),
+        (&json!(60), &json!(80)),
+        "{run:?}"
+    );
     for (args, code) in [
         (&["--max-connections", "500"][..], 0),
         (&["--set", "main.max_connections=500"], 0),
@@ -510,6 +535,21 @@ poolers:
         assert_eq!(rules.contains(&"pooler.transaction_mode"), has, "{today}");
         assert_eq!(rules.contains(&"suppression.expired"), expired, "{today}");
     }
+    // One scenario accepted, another warns: the one that is accepted decides nothing.
+    let one = format!(
+        "{SERVER}suppress: [{{ rule: budget.over, about: rollout-all, reason: rolled one by one, until: 2099-01-31 }}]\n"
+    );
+    let all = folder(&[
+        ("budget.yaml", one.as_str()),
+        ("web.yaml", WEB),
+        ("jobs.yaml", JOBS),
+    ]);
+    let run = stanch(all.path(), &["check", "."]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.stdout.contains("accepted until 2099-01-31 budget.over"),
+        "{run:?}"
+    );
     let unreasoned = [(
         "budget.yaml",
         "servers: { a: { max_connections: 5 } }\nsuppress: [{ rule: budget.over, until: 2027-01-31 }]\n",

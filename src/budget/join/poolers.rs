@@ -36,18 +36,9 @@ impl Join<'_> {
                 made.from = vec![Source::said("pods", pods, at.clone())];
                 made.unknown = None;
             }
-            if let Some(pods) = self.options.set(&spec.name, "pods") {
-                made.pods = Count::known(pods);
-                made.from = vec![Source::asked("pods (--set)", pods)];
-                made.unknown = None;
-            }
             if let Some((surge, at)) = &spec.surge {
                 made.surge = *surge;
                 made.surge_from = Some(Source::said("surge", surge.words(), at.clone()));
-            }
-            if let Some(surge) = self.options.set(&spec.name, "surge") {
-                made.surge = Surge::Number(surge);
-                made.surge_from = Some(Source::asked("surge (--set)", surge));
             }
             let target = spec.target.clone();
             self.pooler(
@@ -92,6 +83,16 @@ impl Join<'_> {
         bouncer: Option<&PgBouncer>,
         at: Option<At>,
     ) -> Result<(), Fault> {
+        let mut made = made;
+        if let Some(pods) = self.options.set(&name, "pods") {
+            made.pods = Count::known(pods);
+            made.from = vec![Source::asked("pods (--set)", pods)];
+            made.unknown = None;
+        }
+        if let Some(surge) = self.options.set(&name, "surge") {
+            made.surge = Surge::Number(surge);
+            made.surge_from = Some(Source::asked("surge (--set)", surge));
+        }
         let mut from = made.from;
         let mut max_clients = None;
         let cap = match bouncer {

@@ -41,7 +41,7 @@ pub fn table(report: &Report, strict: bool, live: Option<&str>, style: Style) ->
     }
     for (breach, why) in &report.accepted {
         let text = format!(
-            "accepted until {}  {}: {} ({})",
+            "accepted until {} {}: {} ({})",
             why.until, breach.rule, breach.message, why.reason
         );
         out.push_str(&wrap(&clean(&text), width, 0));
