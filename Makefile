@@ -13,15 +13,16 @@ SERVERS := /var/tmp/stanch-servers-$(shell id -u)
 TOLD = STANCH_TEST_PG_BINS=$$(for m in $(1); do [ ! -e $(SERVERS)/$$m ] || printf '%s:' $(SERVERS)/$$m; done) \
 	STANCH_TEST_MAJORS="$$(for m in $(1); do [ ! -e $(SERVERS)/$$m ] || printf '%s ' $$m; done)"; \
 	export STANCH_TEST_PG_BINS STANCH_TEST_MAJORS; \
+	export STANCH_TEST_CACHES=$(SERVERS); \
 	[ ! -e $(SERVERS)/libpq ] || export STANCH_TEST_LIBPQ=$(SERVERS)/libpq
 
-.PHONY: demo test test-matrix bench servers oldest-newest all-majors cargo lint
+.PHONY: demo test test-matrix bench servers oldest-newest all-majors caches cargo lint
 
 demo: servers cargo
 	cargo build --quiet
 	./target/debug/stanch drill lock-queue --once
 
-test: servers oldest-newest cargo lint
+test: servers oldest-newest caches cargo lint
 	$(call TOLD,12 18); \
 	if cargo nextest --version >/dev/null 2>&1; then \
 		cargo nextest run --no-fail-fast; \
@@ -64,6 +65,9 @@ servers:
 
 oldest-newest:
 	@tests/servers.sh $(SERVERS) 12 18
+
+caches:
+	@tests/caches.sh $(SERVERS)
 
 all-majors:
 	@tests/servers.sh $(SERVERS) 12 13 14 15 16 17 18

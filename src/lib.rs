@@ -13,10 +13,11 @@
 //! | [`sql`] | pure: tokens, fingerprint, secrets, quoting | model |
 //! | [`yaml`] | pure: YAML as a tree with places | – |
 //! | [`budget`] | pure: what can connect at its peak, against what the server has; and the readers of what says so | model, sql, yaml |
+//! | [`keys`] | pure: groups of keys learned from their names, the top N, when they expire | model |
 //! | [`config`] | `stanch.yaml` | model |
 //! | [`bundle`] | snapshot ↔ disk, and what is reduced before | model, sql |
-//! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL | model, bundle, sql |
-//! | [`analysis`] | pure: snapshot → report | model, sql |
+//! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL and Redis | model, bundle, sql, keys |
+//! | [`analysis`] | pure: snapshot → report | model, sql, keys |
 //! | [`view`] | report → bytes | model, analysis, budget |
 //! | [`journal`] | what was done, one line an event, on disk before and after each effect | model |
 //! | [`action`] | the only module that changes a server: the guard, and the signal that is checked once more | model, sql, journal, source |
@@ -36,6 +37,7 @@ pub mod cli;
 pub mod config;
 pub mod drill;
 pub mod journal;
+pub mod keys;
 pub mod model;
 pub mod operate;
 pub mod runbook;

@@ -1,6 +1,6 @@
 //! The next command to type, for the server that the snapshot is of.
 
-use crate::model::Target;
+use crate::model::{RedisTarget, Target};
 
 /// `stanch <what>` with the connection options of this target.
 pub fn stanch_command(what: &str, target: &Target) -> String {
@@ -13,6 +13,36 @@ pub fn stanch_command(what: &str, target: &Target) -> String {
             shell_word(&target.database)
         ),
     }
+}
+
+/// `stanch redis <what>` for this Redis. A login stands in it without its password, which belongs into REDISCLI_AUTH.
+pub fn redis_command(what: &str, target: &RedisTarget) -> String {
+    if let Some(name) = &target.name {
+        return format!("stanch redis {what} -d {}", shell_word(name));
+    }
+    let user = target
+        .user
+        .as_ref()
+        .map_or_else(String::new, |user| format!("{user}@"));
+    let tls = if target.tls { "rediss" } else { "redis" };
+    let url = match target.port {
+        Some(port) => {
+            let host = if target.host.contains(':') {
+                format!("[{}]", target.host)
+            } else {
+                target.host.clone()
+            };
+            let database = if target.database == 0 {
+                String::new()
+            } else {
+                format!("/{}", target.database)
+            };
+            format!("{tls}://{user}{host}:{port}{database}")
+        }
+        None if target.database == 0 => format!("unix://{}", target.host),
+        None => format!("unix://{}?db={}", target.host, target.database),
+    };
+    format!("stanch redis {what} --redis {}", shell_word(&url))
 }
 
 /// `psql … -c "…"` in a database of this server.

@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod horizon;
 pub mod locks;
 mod lookup;
+pub mod redis;
 pub mod settings;
 pub mod transactions;
 pub mod triage;
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use crate::model::{Part, Snapshot, Target, Timestamp};
 
-pub use command::{psql_command, psql_commands, stanch_command};
+pub use command::{psql_command, psql_commands, redis_command, stanch_command};
 pub use coverage::Coverage;
 pub use lookup::Lookup;
 
@@ -35,9 +36,9 @@ pub struct Head {
 
 /// One report: its head, then its data, as one object in JSON.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report<D> {
+pub struct Report<D, H = Head> {
     #[serde(flatten)]
-    pub head: Head,
+    pub head: H,
     #[serde(flatten)]
     pub data: D,
 }

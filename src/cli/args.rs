@@ -1,5 +1,9 @@
 //! The command line as clap reads it: raw values, no side effects.
 
+pub mod budget;
+pub mod effect;
+pub mod redis;
+
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -7,8 +11,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
-use super::args_budget::BudgetCommand;
-use super::args_effect::{ActArgs, RollbackArgs, RunbookCommand};
+use self::budget::BudgetCommand;
+use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
+use self::redis::RedisCommand;
 use super::complete;
 use crate::drill::Incident;
 use crate::model::{ExitCode, SessionState};
@@ -150,6 +155,9 @@ pub enum Command {
     /// One view of the server: activity, blockers, locks, transactions, connections, settings, horizon
     #[command(subcommand)]
     Pg(PgCommand),
+    /// The Redis in front: hot and big keys, expiry cliffs
+    #[command(subcommand)]
+    Redis(RedisCommand),
     /// What a finding id means, its causes and remedies; without an id, all of them
     Explain {
         /// Such as conn.exhausted
@@ -187,7 +195,10 @@ pub enum Command {
 impl Command {
     /// It is a report of one list or several.
     pub fn has_lists(&self) -> bool {
-        matches!(self, Self::Triage(_) | Self::Pg(_) | Self::Doctor(_))
+        matches!(
+            self,
+            Self::Triage(_) | Self::Pg(_) | Self::Redis(_) | Self::Doctor(_)
+        )
     }
 
     /// It has numbers for Prometheus.

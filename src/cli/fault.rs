@@ -11,6 +11,7 @@ use crate::operate::ActError;
 use crate::source::postgres::conninfo::ConnInputError;
 use crate::source::postgres::query::QueryError;
 use crate::source::postgres::{ConnectError, RoundError};
+use crate::source::redis::RedisError;
 use crate::view::NoSuchList;
 
 /// The kinds of failure that a command knows.
@@ -32,6 +33,7 @@ pub enum Fault {
     Busy(String),
     Act(ActError),
     Drill(DrillError),
+    Redis(RedisError),
     Io(io::Error),
 }
 
@@ -47,6 +49,7 @@ impl Fault {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) | Self::ConnInput(_) | Self::List(_) => ExitCode::Usage,
+            Self::Redis(RedisError::Address(_) | RedisError::NoTls(_)) => ExitCode::Usage,
             Self::Config(_) | Self::Saved(_) | Self::Book(_) => ExitCode::Input,
             Self::Busy(_) => ExitCode::Critical,
             Self::Connect(_)
@@ -55,6 +58,7 @@ impl Fault {
             | Self::Save(_)
             | Self::Act(_)
             | Self::Drill(_)
+            | Self::Redis(_)
             | Self::Io(_) => ExitCode::Unknown,
         }
     }
@@ -71,6 +75,7 @@ impl Fault {
             Self::Query(QueryError::Row(_)) => None,
             Self::Saved(_) => Some("a file that `--save FILE` wrote".into()),
             Self::Drill(error) => error.hint(),
+            Self::Redis(error) => error.hint(),
             Self::Usage(_)
             | Self::List(_)
             | Self::Config(_)
@@ -103,6 +108,7 @@ impl fmt::Display for Fault {
             Self::List(error) => error.fmt(f),
             Self::Drill(error) => error.fmt(f),
             Self::Act(error) => error.fmt(f),
+            Self::Redis(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
         }
     }
@@ -127,6 +133,7 @@ from! {
     ReadError => Saved,
     NoSuchList => List,
     DrillError => Drill,
+    RedisError => Redis,
     ActError => Act,
     io::Error => Io,
 }

@@ -1,11 +1,10 @@
 //! The only user of arguments, environment, terminal and the local clock: arguments → settings → commands.
 mod args;
-mod args_budget;
-mod args_effect;
 mod commands;
 mod complete;
 mod fault;
 mod person;
+mod redis_place;
 mod rounds;
 mod settings;
 mod stop;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::args::ConnectArgs;
 use super::fault::Fault;
-use crate::config::{self, Config, Protect};
+use crate::config::{self, Config, Protect, RedisConfig};
 use crate::model::{Origin, Secret, Thresholds};
 use crate::source::postgres::{
     ConnInput, ConnSpec, Environment, KnockOptions, Plan, RoundOptions, conninfo,
@@ -101,8 +101,32 @@ pub fn redis(
         None => of_target()?.or_else(|| env.get("REDIS_URL").cloned()),
     };
     let url = url.filter(|url| !url.is_empty());
-    let parsed = url.map(|url| RedisAddress::parse(&url)).transpose();
-    parsed.map_err(|error| Fault::Usage(error.to_string()))
+    let address = url.map(|url| RedisAddress::parse(&url)).transpose()?;
+    // As redis-cli takes it.
+    let password = env.get("REDISCLI_AUTH").filter(|text| !text.is_empty());
+    Ok(match (address, password) {
+        (Some(address), Some(password)) => Some(address.or_password(password)),
+        (address, _) => address,
+    })
+}
+
+/// The names of the targets that have a Redis.
+///
+/// # Errors
+/// When the file can't be read.
+pub fn redis_targets(env: &Environment) -> Result<Vec<String>, Fault> {
+    let (config, _) = config(env)?;
+    let names = config.target_names();
+    let with_redis = names.iter().filter(|name| config.redis_of(name).is_some());
+    Ok(with_redis.map(ToString::to_string).collect())
+}
+
+/// What `stanch.yaml` says of Redis itself.
+///
+/// # Errors
+/// When the file can't be read.
+pub fn redis_config(env: &Environment) -> Result<RedisConfig, Fault> {
+    Ok(config(env)?.0.redis())
 }
 
 /// The files that may be there: of the working directory, and of the user's configuration folder.

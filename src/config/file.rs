@@ -19,9 +19,8 @@ pub struct Config {
     /// Where it was read, for messages.
     #[serde(skip)]
     path: PathBuf,
-    /// Read by the Redis reports.
-    #[serde(default, rename = "redis")]
-    _redis: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    redis: Option<RedisConfig>,
 }
 
 impl Config {
@@ -49,6 +48,11 @@ impl Config {
     /// The Redis in front of a target.
     pub fn redis_of(&self, name: &str) -> Option<String> {
         self.targets.as_ref()?.get(name)?.redis.clone()
+    }
+
+    /// What it says of Redis itself.
+    pub fn redis(&self) -> RedisConfig {
+        self.redis.clone().unwrap_or_default()
     }
 
     /// The protect lists of all targets of this file together.
@@ -86,6 +90,18 @@ pub struct TargetConfig {
     /// Whom nobody may signal there.
     #[serde(default)]
     pub protect: Protect,
+}
+
+/// What is known of the keys and queues of a team's Redis.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedisConfig {
+    /// Patterns of keys that belong together; the first that matches counts, before what is learned.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// Read by the queue report.
+    #[serde(default, rename = "queues")]
+    _queues: Option<serde::de::IgnoredAny>,
 }
 
 /// Logins and applications that are never signalled.

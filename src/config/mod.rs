@@ -3,5 +3,5 @@
 mod file;
 mod thresholds;
 
-pub use file::{Config, ConfigError, Protect, TargetConfig, load};
+pub use file::{Config, ConfigError, Protect, RedisConfig, TargetConfig, load};
 pub use thresholds::{NAMES as THRESHOLDS, set as set_threshold};

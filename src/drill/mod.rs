@@ -5,6 +5,7 @@
 //! in it, die with the drill (also on kill -9), and leave nothing behind.
 
 mod balancer;
+mod cache;
 mod error;
 mod find;
 mod folder;
@@ -14,6 +15,7 @@ mod scenes;
 mod server;
 mod standby;
 
+pub use cache::{Cache, CacheOptions};
 pub use error::DrillError;
 pub use find::{bin_dirs, find_tool};
 pub use folder::sweep;

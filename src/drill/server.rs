@@ -310,7 +310,7 @@ fn configure(
 }
 
 /// A port that is free now. Over the socket it is only a number, so a race for it harms nobody.
-fn free_port() -> Result<u16, DrillError> {
+pub(super) fn free_port() -> Result<u16, DrillError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(DrillError::io("a free port"))?;
     Ok(listener
         .local_addr()

@@ -24,7 +24,11 @@ pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
-pub use redis::RedisInfo;
+pub use redis::{
+    Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, HotGroup, HotKey, HotMethod,
+    HotUnit, Jitter, KeyFacts, KeyName, KeyType, NodeWalk, OwnEffect, RedisCoverage, RedisInfo,
+    RedisMode, RedisRole, RedisTarget, Right, SectionNote, SlowCommand, Stopped, Tally, TypeSum,
+};
 pub use secret::Secret;
 pub use section::{Part, Section};
 pub use session::{BackendId, BackendType, Client, Session, SessionState, WaitEvent};
@@ -33,5 +37,5 @@ pub use snapshot::{
 };
 pub use target::{ServerRole, Target};
 pub use thresholds::Thresholds;
-pub use units::{Millis, Oid, Percent, Pid, Timestamp, Xid, count};
+pub use units::{Millis, Oid, Percent, Pid, Timestamp, Xid, count, counted, thousands};
 pub use watchlist::WATCHED_SETTINGS;

@@ -141,6 +141,25 @@ impl fmt::Display for Xid {
     }
 }
 
+/// `1,234,567`
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 key`, `12,345 keys`
+pub fn counted(number: u64, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", thousands(number))
+}
+
 /// `1 session`, `3 sessions`
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 {
@@ -185,6 +204,18 @@ mod tests {
             [
                 "0 ms", "850 ms", "12.3 s", "30 s", "4m 05s", "3h 12m", "2d 04h"
             ]
+        );
+    }
+
+    #[test]
+    fn large_numbers_read_at_a_glance() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(thousands),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            (counted(1, "key"), counted(1000, "key")),
+            ("1 key".into(), "1,000 keys".into())
         );
     }
 

@@ -184,7 +184,11 @@ async fn asked(address: Option<&RedisAddress>, limit: Duration) -> Result<Found,
             "no Redis is given: --redis URL, REDIS_URL, or the target's in stanch.yaml",
         )
     })?;
-    let info = redis::info(address, limit)
+    let limits = redis::Limits {
+        connect: limit,
+        answer: limit,
+    };
+    let info = redis::info(address, limits)
         .await
         .map_err(|error| Unread::new("redis", error.to_string()))?;
     let value = serde_json::to_value(&info).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! `--check`: one line as Nagios and its kin read it, `STANCH <REPORT> <STATE>: words | measures`.
 
+use super::clean;
+use super::header::Heading as _;
 use super::prometheus::Metric;
 use super::reports::Table;
-use super::{clean, header};
 use crate::analysis::Report;
 use crate::analysis::triage::Finding;
 use crate::model::{ExitCode, Thresholds};
@@ -33,7 +34,7 @@ pub fn line<D: Table>(
             words
         }
     };
-    for unseen in header::unseen(&report.head) {
+    for unseen in report.head.unseen() {
         words.push_str(&format!("; {unseen}"));
     }
     let measures: Vec<String> = report

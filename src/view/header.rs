@@ -1,10 +1,11 @@
 //! The first lines of every report: which server, when, and how much of it could be seen.
 
 use super::console::Style;
+use super::prometheus::{self, Metric};
 use super::reports::wrap;
 use super::sanitize::{clean, width};
 use crate::analysis::Head;
-use crate::model::{ServerRole, Target};
+use crate::model::{ServerRole, Target, Timestamp};
 
 /// `app@db1:5432 as oncall · PostgreSQL 15.18 primary`
 pub fn identity(target: &Target) -> String {
@@ -25,22 +26,54 @@ pub fn identity(target: &Target) -> String {
     text
 }
 
-fn time(head: &Head) -> String {
-    head.taken_at
+/// What stands at the head of a report.
+pub trait Heading {
+    /// Which server, as whom, and what it is.
+    fn who(&self) -> String;
+
+    fn taken_at(&self) -> Timestamp;
+
+    /// What couldn't be seen, a line each.
+    fn unseen(&self) -> Vec<String>;
+
+    /// Numbers with this head's own, in Prometheus' format.
+    fn prometheus(&self, metrics: Vec<Metric>) -> String;
+}
+
+impl Heading for Head {
+    fn who(&self) -> String {
+        identity(&self.target)
+    }
+
+    fn taken_at(&self) -> Timestamp {
+        self.taken_at
+    }
+
+    fn unseen(&self) -> Vec<String> {
+        unseen(self)
+    }
+
+    fn prometheus(&self, metrics: Vec<Metric>) -> String {
+        prometheus::document(self, metrics)
+    }
+}
+
+fn time(head: &impl Heading) -> String {
+    head.taken_at()
         .utc()
         .format("%Y-%m-%d %H:%M:%S UTC")
         .to_string()
 }
 
 /// Which server and when, and a line for each thing that couldn't be seen.
-pub fn lines(head: &Head) -> Vec<String> {
-    let mut lines = vec![format!("{} · {}", identity(&head.target), time(head))];
-    lines.extend(unseen(head));
+pub fn lines(head: &impl Heading) -> Vec<String> {
+    let mut lines = vec![format!("{} · {}", head.who(), time(head))];
+    lines.extend(head.unseen());
     lines
 }
 
-pub fn header(head: &Head, style: Style) -> String {
-    let (at, who) = (time(head), identity(&head.target));
+pub fn header(head: &impl Heading, style: Style) -> String {
+    let (at, who) = (time(head), head.who());
     let fits = style
         .width
         .is_none_or(|most| width(&who) + width(&at) + 3 <= most);
@@ -52,14 +85,14 @@ pub fn header(head: &Head, style: Style) -> String {
     } else {
         format!("{}{at}\n", wrap(&who, most, 0))
     };
-    for line in unseen(head) {
+    for line in head.unseen() {
         text.push_str(&wrap(&line, most, 0));
     }
     text
 }
 
-/// What couldn't be seen, a line each.
-pub fn unseen(head: &Head) -> Vec<String> {
+/// What of the server couldn't be seen, a line each.
+fn unseen(head: &Head) -> Vec<String> {
     let mut lines = Vec::new();
     let coverage = &head.coverage;
     if let (Some(hidden @ 1..), Some(total)) = (coverage.sessions_hidden, coverage.sessions_total) {

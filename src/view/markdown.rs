@@ -1,11 +1,11 @@
 //! Markdown: what the server is, what was found in a sentence or two, and the lists, to be pasted into an issue.
 
-use super::header;
+use super::header::{self, Heading};
 use super::reports::Table;
 use super::sheet::escape;
 use crate::analysis::Report;
 
-pub fn document<D: Table>(report: &Report<D>, list: Option<&str>) -> String {
+pub fn document<D: Table<H>, H: Heading>(report: &Report<D, H>, list: Option<&str>) -> String {
     let lines = header::lines(&report.head);
     let mut out = String::new();
     for (n, line) in lines.iter().enumerate() {

@@ -8,6 +8,7 @@ mod header;
 mod json;
 mod layout;
 mod markdown;
+mod progress;
 mod prometheus;
 mod reports;
 mod sanitize;
@@ -16,6 +17,7 @@ mod show;
 
 pub use console::{Console, Format, Style};
 pub use header::identity;
+pub use progress::Progress;
 pub use reports::{Table, actions, explain, query, wrap};
 pub use sanitize::{clean, cut, width};
 pub use sheet::{Col, Sheet, col};

@@ -2,6 +2,7 @@
 //! series is a gap, a 0 would be a lie.
 
 use crate::analysis::Head;
+use crate::analysis::redis::RedisHead;
 use crate::model::{SlotLimit, Target};
 
 /// One metric with its series.
@@ -104,6 +105,25 @@ fn up(value: f64) -> Metric {
     )
 }
 
+/// Of a Redis: the database stands where it has one.
+pub fn of_redis(head: &RedisHead, metrics: Vec<Metric>) -> String {
+    let target = &head.target;
+    let port = target
+        .port
+        .map_or_else(String::new, |port| format!(":{port}"));
+    let complete = gauge(
+        "stanch_redis_complete",
+        "1 where all that the report needs was read.",
+        Some(if head.coverage.complete { 1.0 } else { 0.0 }),
+    );
+    let place = [
+        ("server", format!("{}{port}", target.host)),
+        ("db", target.database.to_string()),
+        ("report", super::check::name(&head.schema)),
+    ];
+    series(&place, std::iter::once(complete).chain(metrics))
+}
+
 fn text(target: &Target, schema: &str, metrics: impl Iterator<Item = Metric>) -> String {
     let place = [
         ("server", format!("{}:{}", target.host, target.port)),
@@ -111,6 +131,10 @@ fn text(target: &Target, schema: &str, metrics: impl Iterator<Item = Metric>) ->
         // Files of several reports may lie side by side: no series is in two of them.
         ("report", super::check::name(schema)),
     ];
+    series(&place, metrics)
+}
+
+fn series(place: &[(&str, String)], metrics: impl Iterator<Item = Metric>) -> String {
     let mut out = String::new();
     for metric in metrics.filter(|metric| !metric.series.is_empty()) {
         let name = metric.name;
@@ -121,7 +145,8 @@ fn text(target: &Target, schema: &str, metrics: impl Iterator<Item = Metric>) ->
         for (labels, value) in &metric.series {
             let labels: Vec<String> = place
                 .iter()
-                .chain(labels)
+                .map(|(name, value)| (*name, value))
+                .chain(labels.iter().map(|(name, value)| (*name, value)))
                 .map(|(name, value)| format!("{name}=\"{}\"", escape(value)))
                 .collect();
             out.push_str(&format!("{name}{{{}}} {value}\n", labels.join(",")));

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::console::{Console, Format, Style};
+use super::header::Heading;
 use super::json::document;
 use super::reports::Table;
 use super::sheet::Sheet;
@@ -39,7 +40,11 @@ pub fn lists(console: &Console, sheets: &[Sheet]) -> Result<(), NoSuchList> {
 ///
 /// # Errors
 /// When standard output can't be written to.
-pub fn show<D: Serialize + Table>(console: &mut Console, report: &Report<D>) -> io::Result<()> {
+pub fn show<D, H>(console: &mut Console, report: &Report<D, H>) -> io::Result<()>
+where
+    D: Serialize + Table<H>,
+    H: Serialize + Heading,
+{
     let text = match console.format {
         Format::Table => text(report, console.style),
         // The formats of CI are the budget's, and refused before a report is made.
@@ -48,7 +53,7 @@ pub fn show<D: Serialize + Table>(console: &mut Console, report: &Report<D>) -> 
         }
         Format::Csv => {
             // There is no room for it in the rows, and a part is never taken for the whole.
-            for line in header::unseen(&report.head) {
+            for line in report.head.unseen() {
                 console.note(&line);
             }
             let sheets = report.data.sheets();
@@ -58,13 +63,13 @@ pub fn show<D: Serialize + Table>(console: &mut Console, report: &Report<D>) -> 
             wanted.map_or_else(String::new, Sheet::csv)
         }
         Format::Markdown => markdown::document(report, console.list.as_deref()),
-        Format::Prometheus => prometheus::document(&report.head, report.data.metrics(&report.head)),
+        Format::Prometheus => report.head.prometheus(report.data.metrics(&report.head)),
     };
     console.result(&text)
 }
 
 /// A report as text for people, with its header.
-pub fn text<D: Table>(report: &Report<D>, style: Style) -> String {
+pub fn text<D: Table<H>, H: Heading>(report: &Report<D, H>, style: Style) -> String {
     let mut text = header::header(&report.head, style);
     text.push_str(&report.data.table(&report.head, style));
     text

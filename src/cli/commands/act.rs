@@ -6,7 +6,7 @@ use super::Context;
 use crate::action::{ApprovedRollback, Policy, PreparedTarget, roll_back};
 use crate::analysis::Report;
 use crate::analysis::actions::{self, Actions, CandidateRow, OutcomeRow};
-use crate::cli::args_effect::{ActArgs, RollbackArgs};
+use crate::cli::args::effect::{ActArgs, RollbackArgs};
 use crate::cli::fault::Fault;
 use crate::cli::person::Person;
 use crate::cli::rounds;

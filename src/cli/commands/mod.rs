@@ -10,6 +10,7 @@ mod formats;
 mod man;
 mod pg;
 mod query;
+mod redis;
 mod runbook;
 mod triage;
 mod welcome;
@@ -27,6 +28,7 @@ pub struct Context<'c> {
     pub console: &'c mut Console,
     pub env: &'c Environment,
     pub stdout_is_terminal: bool,
+    pub stderr_is_terminal: bool,
 }
 
 pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result<ExitCode, Fault> {
@@ -38,10 +40,12 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
         console,
         env,
         stdout_is_terminal: std::io::stdout().is_terminal(),
+        stderr_is_terminal: std::io::stderr().is_terminal(),
     };
     match command {
         Command::Triage(args) => triage::run(&mut ctx, &args).await,
         Command::Pg(command) => pg::run(&mut ctx, command).await,
+        Command::Redis(command) => redis::run(&mut ctx, command).await,
         Command::Explain { id } => explain::run(&mut ctx, id.as_deref()),
         Command::Query(command) => query::run(&mut ctx, command).await,
         Command::Doctor(args) => doctor::run(&mut ctx, &args).await,

@@ -1,76 +1,132 @@
 //! `INFO`, by the names that Redis 5 to 8 and Valkey give.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use super::connect::{RedisAddress, RedisError};
-use crate::model::RedisInfo;
+use super::address::RedisAddress;
+use super::error::RedisError;
+use super::fleet::{Limits, Node, open};
+use super::value;
+use crate::model::{RedisInfo, RedisRole};
 
 /// Asks once. What this login may not do (`SLOWLOG` is an administrator's) is left unknown.
 ///
 /// # Errors
 /// When the server can't be reached, or doesn't let this login ask `INFO`.
-pub async fn info(address: &RedisAddress, limit: Duration) -> Result<RedisInfo, RedisError> {
-    let mut connection = address.connect(limit).await?;
-    let text: String = redis::cmd("INFO")
-        .query_async(&mut connection)
+pub async fn info(address: &RedisAddress, limits: Limits) -> Result<RedisInfo, RedisError> {
+    let mut fleet = open(address, None, limits).await?;
+    let Some(node) = fleet.nodes.first_mut() else {
+        return Ok(RedisInfo::default());
+    };
+    node_info(node)
         .await
-        .map_err(|error| address.failed(&error))?;
-    let slow_log: Result<u64, _> = redis::cmd("SLOWLOG")
-        .arg("LEN")
-        .query_async(&mut connection)
-        .await;
+        .map_err(|refused| refused.at(address.shown()))
+}
+
+/// `INFO` and the length of the slow log of one node.
+///
+/// # Errors
+/// What `INFO` is refused for.
+pub async fn node_info(node: &mut Node) -> Result<RedisInfo, super::error::Refused> {
+    let text = value::text(&node.say("INFO").await?).unwrap_or_default();
+    let slow_log = node.say("SLOWLOG LEN").await;
     Ok(RedisInfo {
-        slow_log_entries: slow_log.ok(),
+        slow_log_entries: slow_log.ok().and_then(|len| value::uint(&len)),
         ..read(&text)
     })
 }
 
-fn read(text: &str) -> RedisInfo {
-    let fields: HashMap<&str, &str> = text
-        .lines()
-        .filter_map(|line| line.trim_end().split_once(':'))
-        .collect();
-    let word = |name: &str| fields.get(name).map(|text| (*text).to_owned());
-    let number = |name: &str| fields.get(name).and_then(|text| text.parse::<u64>().ok());
-    let (hits, misses) = (number("keyspace_hits"), number("keyspace_misses"));
-    let hit_pct = match (hits, misses) {
-        (Some(hits), Some(misses)) if hits + misses > 0 => {
-            Some((1000.0 * hits as f64 / (hits + misses) as f64).round() / 10.0)
+/// The fields of `INFO` by name.
+#[derive(Clone, Debug, Default)]
+pub struct Facts(HashMap<String, String>);
+
+impl Facts {
+    pub fn read(text: &str) -> Self {
+        let pairs = text
+            .lines()
+            .filter_map(|line| line.trim_end().split_once(':'));
+        Self(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
+    }
+
+    pub fn word(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.0.get(name)?.parse().ok()
+    }
+
+    /// A Valkey calls itself a Redis of the version that it can stand in for.
+    pub fn product(&self) -> String {
+        let valkey = self.0.contains_key("valkey_version")
+            || self
+                .0
+                .get("server_name")
+                .is_some_and(|name| name == "valkey");
+        if valkey { "valkey" } else { "redis" }.into()
+    }
+
+    pub fn version(&self) -> Option<String> {
+        self.word("valkey_version")
+            .or_else(|| self.word("redis_version"))
+    }
+
+    pub fn role(&self) -> Option<RedisRole> {
+        match self.0.get("role")?.as_str() {
+            "master" => Some(RedisRole::Primary),
+            "slave" => Some(RedisRole::Replica),
+            _ => None,
         }
-        _ => None,
-    };
-    // Of each database that has keys: `db0:keys=3,expires=1,avg_ttl=0`.
-    let keys = fields.iter().filter_map(|(name, value)| {
-        name.strip_prefix("db")?.parse::<u32>().ok()?;
-        let count = value
-            .split(',')
-            .find_map(|part| part.strip_prefix("keys="))?;
-        count.parse::<u64>().ok()
-    });
-    // A Valkey calls itself a Redis of the version that it can stand in for.
-    let valkey = word("valkey_version");
+    }
+
+    /// Keys of all of its databases: `db0:keys=3,expires=1,avg_ttl=0`.
+    fn keys(&self) -> u64 {
+        let counts = self.0.iter().filter_map(|(name, value)| {
+            name.strip_prefix("db")?.parse::<u32>().ok()?;
+            let count = value
+                .split(',')
+                .find_map(|part| part.strip_prefix("keys="))?;
+            count.parse::<u64>().ok()
+        });
+        counts.sum()
+    }
+}
+
+fn read(text: &str) -> RedisInfo {
+    let facts = Facts::read(text);
+    let number = |name: &str| facts.number(name);
+    let (hits, misses) = (number("keyspace_hits"), number("keyspace_misses"));
     RedisInfo {
-        product: if valkey.is_some() { "valkey" } else { "redis" }.into(),
-        version: valkey.or_else(|| word("redis_version")),
-        role: word("role"),
+        product: facts.product(),
+        version: facts.version(),
+        role: facts.word("role"),
         uptime_s: number("uptime_in_seconds"),
         used_memory_bytes: number("used_memory"),
         maxmemory_bytes: number("maxmemory"),
-        maxmemory_policy: word("maxmemory_policy"),
+        maxmemory_policy: facts.word("maxmemory_policy"),
         connected_clients: number("connected_clients"),
         maxclients: number("maxclients"),
         blocked_clients: number("blocked_clients"),
         hits,
         misses,
-        hit_pct,
+        hit_pct: hits
+            .zip(misses)
+            .and_then(|(hits, misses)| hit_pct(hits, misses)),
         evicted_keys: number("evicted_keys"),
         expired_keys: number("expired_keys"),
         rejected_connections: number("rejected_connections"),
         instantaneous_ops_per_s: number("instantaneous_ops_per_sec"),
-        keys: fields.contains_key("redis_version").then(|| keys.sum()),
+        keys: facts.word("redis_version").is_some().then(|| facts.keys()),
         slow_log_entries: None,
     }
+}
+
+/// To a tenth of a percent; unknown where there were no lookups.
+pub fn hit_pct(hits: u64, misses: u64) -> Option<f64> {
+    (hits + misses > 0).then(|| (1000.0 * hits as f64 / (hits + misses) as f64).round() / 10.0)
 }
 
 #[cfg(test)]
@@ -94,17 +150,5 @@ mod tests {
         assert_eq!((silent.hit_pct, silent.keys), (None, None));
         let idle = super::read("keyspace_hits:0\r\nkeyspace_misses:0\r\n");
         assert_eq!(idle.hit_pct, None);
-    }
-
-    #[test]
-    fn an_address_is_shown_without_its_password() {
-        let address = RedisAddress::parse("redis://u:hunter2@cache:6380/3").expect("an address");
-        assert_eq!(address.shown(), "cache:6380, database 3");
-        assert!(address.has_password());
-        let bad = RedisAddress::parse("redis://u:hunter2@[")
-            .map(|_| ())
-            .expect_err("none");
-        assert!(!bad.to_string().contains("hunter2"), "{bad}");
-        assert!(RedisAddress::parse("cache").is_err());
     }
 }

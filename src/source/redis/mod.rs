@@ -1,7 +1,28 @@
-//! A live Redis or Valkey: how to get in, and what it says of itself. It is only read, by commands that take no time.
+//! A live Redis or Valkey: how to get in, what it says of itself, a walk over its keys. It is only read, by commands that
+//! take no time.
 
-mod connect;
+mod address;
+mod big;
+mod clock;
+mod error;
+mod expiry;
+mod fleet;
+mod groups;
+mod hot;
 mod info;
+mod monitor;
+mod rights;
+mod value;
+mod walk;
 
-pub use connect::{RedisAddress, RedisError};
-pub use info::info;
+pub use address::{RedisAddress, TlsFiles};
+pub use big::{BigOptions, BigPass, big_pass};
+pub use clock::time;
+pub use error::{RedisError, Refused, Why};
+pub use expiry::{ExpiryPass, expiry_pass};
+pub use fleet::{Fleet, Limits, Node, open};
+pub use hot::{HotOptions, HotPass, Lfu, lfu_pass, probe_lfu};
+pub use info::{Facts, hit_pct, info, node_info};
+pub use monitor::{MonitorLimits, monitor_pass};
+pub use rights::{rights, slow_log};
+pub use walk::{Answer, Budget, PerKey, Plan, Watch, walk};

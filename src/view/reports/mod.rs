@@ -10,6 +10,7 @@ pub mod explain;
 mod horizon;
 mod locks;
 pub mod query;
+mod redis;
 mod settings;
 mod transactions;
 mod triage;
@@ -23,18 +24,18 @@ use super::sheet::Sheet;
 pub(super) use cells::names;
 pub use cells::wrap;
 
-/// A report as text for people, below its header.
-pub trait Table {
-    fn table(&self, head: &Head, style: Style) -> String;
+/// A report as text for people, below its header: of PostgreSQL, or of what else has a head of its own.
+pub trait Table<H = Head> {
+    fn table(&self, head: &H, style: Style) -> String;
 
     /// What it comes to, in a sentence or two.
-    fn sentences(&self, head: &Head) -> Vec<String>;
+    fn sentences(&self, head: &H) -> Vec<String>;
 
     /// Its lists; the first is the one that CSV gives.
     fn sheets(&self) -> Vec<Sheet>;
 
     /// Its numbers, for Prometheus; the command line lets only those through that have some.
-    fn metrics(&self, _: &Head) -> Vec<Metric> {
+    fn metrics(&self, _: &H) -> Vec<Metric> {
         Vec::new()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{files, live};
 use crate::budget::{self, Budget, Report, Verdict};
-use crate::cli::args_budget::{BudgetCheck, BudgetInput};
+use crate::cli::args::budget::{BudgetCheck, BudgetInput};
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::model::ExitCode;

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::budget::{self, Budget, Found, Input, Options};
-use crate::cli::args_budget::BudgetInput;
+use crate::cli::args::budget::BudgetInput;
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
 use crate::yaml::Place;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::files;
 use crate::budget::sources::Surge;
 use crate::budget::{Count, Server, Workload};
-use crate::cli::args_budget::BudgetInput;
+use crate::cli::args::budget::BudgetInput;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::model::ExitCode;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::connections::{self, LimitKind};
 use crate::budget::{Breach, Budget, Level, Report, ServerReport, WorkloadRow};
-use crate::cli::args_budget::BudgetCheck;
+use crate::cli::args::budget::BudgetCheck;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::rounds;

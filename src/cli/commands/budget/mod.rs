@@ -6,7 +6,7 @@ mod init;
 mod live;
 
 use super::Context;
-use crate::cli::args_budget::BudgetCommand;
+use crate::cli::args::budget::BudgetCommand;
 use crate::cli::fault::Fault;
 use crate::model::ExitCode;
 

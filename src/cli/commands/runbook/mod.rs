@@ -8,7 +8,7 @@ mod run;
 mod shelf;
 
 use super::Context;
-use crate::cli::args_effect::RunbookCommand;
+use crate::cli::args::effect::RunbookCommand;
 use crate::cli::fault::Fault;
 use crate::model::ExitCode;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::run::{self, Begun};
 use super::shelf;
-use crate::cli::args_effect::RunbookResume;
+use crate::cli::args::effect::RunbookResume;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::person::Person;

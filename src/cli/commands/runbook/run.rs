@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::person::AtTerminal;
 use super::shelf;
 use crate::action::Policy;
-use crate::cli::args_effect::{AllowArgs, RunbookRun};
+use crate::cli::args::effect::{AllowArgs, RunbookRun};
 use crate::cli::commands::Context;
 use crate::cli::commands::act::{Asking, lock, run_name};
 use crate::cli::fault::Fault;

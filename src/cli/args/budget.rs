@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::args::ConnectArgs;
+use super::ConnectArgs;
 
 #[derive(Debug, Subcommand)]
 pub enum BudgetCommand {

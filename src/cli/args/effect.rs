@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::args::{ConnectArgs, at_least_one, duration, limit, wait};
-use super::complete;
+use super::{ConnectArgs, at_least_one, duration, limit, wait};
+use crate::cli::complete;
 use crate::operate::Until;
 
 #[derive(Debug, ClapArgs)]

@@ -1,0 +1,25 @@
+//! `redis bigkeys`
+
+use serde::Serialize;
+
+use super::head::RedisReport;
+use crate::model::{BigKey, GroupSum, RedisCoverage, RedisTarget, Timestamp, TypeSum};
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Bigkeys {
+    /// By bytes, the largest first.
+    pub bigkeys: Vec<BigKey>,
+    /// Of each type of collections those with most elements.
+    pub by_elements: Vec<BigKey>,
+    pub types: Vec<TypeSum>,
+    pub groups: Vec<GroupSum>,
+}
+
+pub fn report(
+    taken_at: Timestamp,
+    target: RedisTarget,
+    coverage: RedisCoverage,
+    data: Bigkeys,
+) -> RedisReport<Bigkeys> {
+    RedisReport::of("bigkeys", taken_at, target, coverage, data)
+}

@@ -1,0 +1,293 @@
+//! `redis expiry`: which groups expire at once, when, and the jitter that would flatten them.
+
+use serde::Serialize;
+
+use super::head::RedisReport;
+use crate::keys::{Spread, Window};
+use crate::model::{
+    Cliff, ExitCode, ExpiryGroup, ExpiryVerdict, Jitter, Millis, Percent, RedisCoverage,
+    RedisTarget, Timestamp,
+};
+
+/// From where on a group's expiry is a cliff.
+#[derive(Clone, Copy, Debug)]
+pub struct CliffLimits {
+    /// Ten seconds hold at least this part of the keys that expire …
+    pub share: Percent,
+    /// … and at least so many keys.
+    pub keys: u64,
+}
+
+impl Default for CliffLimits {
+    fn default() -> Self {
+        Self {
+            share: Percent(10.0),
+            keys: 100,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Expiry {
+    /// Cliffs first, then by the keys that expire.
+    pub groups: Vec<ExpiryGroup>,
+    /// The next first.
+    pub cliffs: Vec<Cliff>,
+    /// Of all keys: those in a group that has a name.
+    pub classified_pct: Option<Percent>,
+}
+
+/// Parts of a histogram.
+const BINS: usize = 48;
+/// Ten seconds are a cliff only where an even spread over the same time would hold this much less.
+const ABOVE_EVEN: f64 = 5.0;
+/// What lives no longer can't be told from a stream that never ends.
+const SHORT_MS: u64 = 30_000;
+/// Cliffs of one group that are told.
+const MOST_OF_A_GROUP: usize = 5;
+
+pub fn report(
+    taken_at: Timestamp,
+    target: RedisTarget,
+    coverage: RedisCoverage,
+    groups: &[(String, Spread)],
+    limits: CliffLimits,
+) -> RedisReport<Expiry> {
+    let mut cliffs = Vec::new();
+    let mut told: Vec<ExpiryGroup> = groups
+        .iter()
+        .map(|(name, spread)| group(name, spread, taken_at, limits, &mut cliffs))
+        .collect();
+    told.sort_by(|a, b| {
+        let cliff = |group: &ExpiryGroup| group.verdict == ExpiryVerdict::Cliff;
+        (cliff(b), b.with_ttl, b.keys)
+            .cmp(&(cliff(a), a.with_ttl, a.keys))
+            .then(a.group.cmp(&b.group))
+    });
+    cliffs.sort_by(|a, b| a.at.cmp(&b.at).then(a.group.cmp(&b.group)));
+    let all: u64 = told.iter().map(|group| group.keys).sum();
+    let named = told
+        .iter()
+        .filter(|group| is_named(&group.group))
+        .map(|group| group.keys)
+        .sum();
+    let data = Expiry {
+        groups: told,
+        cliffs,
+        classified_pct: Percent::of(named, all),
+    };
+    RedisReport::of("expiry", taken_at, target, coverage, data)
+}
+
+/// A name that tells the keys of the group from others: not the bare `*`, nor what is left over.
+pub fn is_named(group: &str) -> bool {
+    group != "(others)" && group.chars().any(char::is_alphanumeric)
+}
+
+fn group(
+    name: &str,
+    spread: &Spread,
+    now: Timestamp,
+    limits: CliffLimits,
+    cliffs: &mut Vec<Cliff>,
+) -> ExpiryGroup {
+    let alive = spread.with_ttl - spread.overdue;
+    let share = |keys: u64| Percent::of(keys, alive);
+    let windows = spread.windows(1, MOST_OF_A_GROUP);
+    let (second, ten) = (spread.peak_second(), windows.first().copied());
+    let until = spread.quantile_ms(0.99);
+    let (verdict, of_group) = judge(spread, alive, &windows, until, limits);
+    cliffs.extend(of_group.iter().filter_map(|window| {
+        Some(Cliff {
+            at: moment(window.at)?,
+            in_ms: left(window.at, now),
+            keys: window.keys,
+            group: name.to_owned(),
+            share: share(window.keys)?,
+        })
+    }));
+    ExpiryGroup {
+        group: name.to_owned(),
+        keys: spread.keys,
+        with_ttl: spread.with_ttl,
+        overdue: spread.overdue,
+        peak_1s_share: second.and_then(|window| share(window.keys)),
+        peak_1s_keys: second.map(|window| window.keys),
+        peak_1s_at: second.and_then(|window| moment(window.at)),
+        peak_10s_share: ten.and_then(|window| share(window.keys)),
+        peak_10s_keys: ten.map(|window| window.keys),
+        peak_at: ten.and_then(|window| moment(window.at)),
+        counted_within: spread.error(),
+        median_ms: (alive > 0).then(|| Millis(spread.quantile_ms(0.5))),
+        longest_ms: (alive > 0).then(|| Millis(spread.longest_ms())),
+        verdict,
+        jitter: (verdict == ExpiryVerdict::Cliff)
+            .then(|| second.map(|second| jitter(spread, alive, second)))
+            .flatten(),
+        histogram: if alive > 0 {
+            spread.bins(until.max(1), BINS)
+        } else {
+            Vec::new()
+        },
+        histogram_until_ms: (alive > 0).then_some(Millis(until)),
+    }
+}
+
+fn judge(
+    spread: &Spread,
+    alive: u64,
+    windows: &[Window],
+    until_ms: u64,
+    limits: CliffLimits,
+) -> (ExpiryVerdict, Vec<Window>) {
+    if spread.with_ttl == 0 {
+        return (ExpiryVerdict::NoTtl, Vec::new());
+    }
+    if alive < limits.keys {
+        return (ExpiryVerdict::Few, Vec::new());
+    }
+    if spread.longest_ms() < SHORT_MS {
+        return (ExpiryVerdict::ShortLived, Vec::new());
+    }
+    // What ten seconds would hold if all expired evenly until then.
+    let even = alive as f64 * (10_000.0 / until_ms.max(10_000) as f64);
+    let found: Vec<Window> = windows
+        .iter()
+        .copied()
+        .filter(|window| {
+            let keys = window.keys as f64;
+            window.keys >= limits.keys
+                && keys >= alive as f64 * limits.share.0 / 100.0
+                && (keys >= even * ABOVE_EVEN || is_alone(keys, alive, until_ms))
+        })
+        .collect();
+    match found.is_empty() {
+        true => (ExpiryVerdict::Spread, found),
+        false => (ExpiryVerdict::Cliff, found),
+    }
+}
+
+/// Nearly all of a group whose time is short already: a burst, since an even spread would fill all of that time.
+fn is_alone(keys: f64, alive: u64, until_ms: u64) -> bool {
+    until_ms >= SHORT_MS && keys >= alive as f64 * 0.9
+}
+
+/// A fifth of the lifetime as a random part, half a minute at least.
+fn jitter(spread: &Spread, alive: u64, second: Window) -> Jitter {
+    let lifetime_s = spread.longest_ms().div_ceil(1000).max(1);
+    let spread_s = (lifetime_s / 5).max(30).min(lifetime_s);
+    Jitter {
+        lifetime_s,
+        base_s: lifetime_s - spread_s / 2,
+        spread_s,
+        peak_per_s: alive.div_ceil(spread_s),
+        now_per_s: second.keys,
+    }
+}
+
+fn moment(second: i64) -> Option<Timestamp> {
+    chrono::DateTime::from_timestamp(second, 0).map(Timestamp::new)
+}
+
+fn left(second: i64, now: Timestamp) -> Millis {
+    let ms = second * 1000 - now.utc().timestamp_millis();
+    Millis(u64::try_from(ms).unwrap_or(0))
+}
+
+impl RedisReport<Expiry> {
+    /// For `--check`: a cliff is a warning, one of a thousand keys or more within five minutes is critical.
+    pub fn exit_code(&self) -> ExitCode {
+        let soon = |cliff: &Cliff| cliff.in_ms <= Millis::from_secs(300) && cliff.keys >= 1000;
+        if self.data.cliffs.iter().any(soon) {
+            ExitCode::Critical
+        } else if !self.data.cliffs.is_empty() {
+            ExitCode::Warning
+        } else if !self.head.coverage.complete {
+            ExitCode::Unknown
+        } else {
+            ExitCode::Ok
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000;
+
+    fn judged(times: impl Iterator<Item = i64>) -> (ExpiryGroup, Vec<Cliff>) {
+        let mut spread = Spread::new(2048);
+        for ms in times {
+            spread.expires(NOW * 1000 + ms, NOW * 1000);
+        }
+        let mut cliffs = Vec::new();
+        let now = moment(NOW).expect("a time");
+        let group = group("g:*", &spread, now, CliffLimits::default(), &mut cliffs);
+        (group, cliffs)
+    }
+
+    #[test]
+    fn bursts_are_cliffs_and_streams_are_not() {
+        // A fixed lifetime, loaded in eight seconds.
+        let (group, cliffs) = judged((0..40_000).map(|n| 3_600_000 + n / 5));
+        assert_eq!(group.verdict, ExpiryVerdict::Cliff);
+        assert_eq!(
+            (cliffs.len(), cliffs[0].keys, cliffs[0].share),
+            (1, 40_000, Percent(100.0))
+        );
+        assert_eq!(cliffs[0].in_ms, Millis(3_600_000));
+        let jitter = group.jitter.expect("advice");
+        assert_eq!(
+            (jitter.lifetime_s, jitter.spread_s, jitter.base_s),
+            (3608, 721, 3248)
+        );
+        assert!(jitter.peak_per_s * 50 < jitter.now_per_s, "{jitter:?}");
+        // A steady stream of keys that live for a minute.
+        assert_eq!(
+            judged((0..60_000).step_by(3)).0.verdict,
+            ExpiryVerdict::Spread
+        );
+        // A burst among the stream.
+        let mixed = (0..60_000)
+            .step_by(20)
+            .chain((0..9_000).map(|n| 45_000 + n / 10));
+        let (group, cliffs) = judged(mixed);
+        assert_eq!(
+            group.verdict,
+            ExpiryVerdict::Spread,
+            "three in four within ten of sixty seconds: {cliffs:?}"
+        );
+        // Jittered over two hours.
+        assert_eq!(
+            judged((0..7_200_000).step_by(100)).0.verdict,
+            ExpiryVerdict::Spread
+        );
+        // The same burst a minute before its end is a cliff still, and half a minute before it can't be told.
+        assert_eq!(
+            judged((0..40_000).map(|n| 60_000 + n / 5)).0.verdict,
+            ExpiryVerdict::Cliff
+        );
+        assert_eq!(
+            judged((0..40_000).map(|n| 5_000 + n / 5)).0.verdict,
+            ExpiryVerdict::ShortLived
+        );
+        assert_eq!(
+            judged((0..99).map(|_| 60_000)).0.verdict,
+            ExpiryVerdict::Few
+        );
+    }
+
+    #[test]
+    fn several_cliffs_of_one_group() {
+        let hours = (0..4).flat_map(|hour| (0..5_000).map(move |n| hour * 3_600_000 + 600_000 + n));
+        let (group, cliffs) = judged(hours);
+        assert_eq!(group.verdict, ExpiryVerdict::Cliff);
+        assert_eq!(cliffs.len(), 4);
+        assert!(
+            cliffs
+                .iter()
+                .all(|cliff| cliff.keys == 5_000 && cliff.share == Percent(25.0))
+        );
+    }
+}

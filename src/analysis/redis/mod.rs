@@ -1,0 +1,9 @@
+//! PURE: what was read of a Redis → reports.
+
+pub mod bigkeys;
+pub mod expiry;
+mod head;
+pub mod hotkeys;
+pub mod info;
+
+pub use head::{RedisHead, RedisReport};

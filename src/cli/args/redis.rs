@@ -1,0 +1,148 @@
+//! `redis` and its options.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand};
+
+use super::{at_least_one, limit};
+use crate::cli::complete;
+
+#[derive(Debug, Subcommand)]
+pub enum RedisCommand {
+    /// The server in numbers, its hit ratio over a clean interval, and what this login may do
+    Info(RedisInfoArgs),
+    /// Which keys are hot, by the best way that this server and login allow
+    Hotkeys(HotkeysArgs),
+    /// The largest keys by bytes and by elements, without making them hotter
+    Bigkeys(BigkeysArgs),
+    /// When the keys of each group expire: cliffs, their forecast, and the jitter that would flatten them
+    Expiry(ExpiryArgs),
+}
+
+/// Which Redis, and how to get in.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct RedisArgs {
+    /// redis://, rediss://, unix://, redis-cluster:// or redis-sentinel:// URL [env: REDIS_URL, REDISCLI_AUTH; or the
+    /// target's in stanch.yaml]
+    #[arg(long, value_name = "URL", help_heading = "Redis")]
+    pub redis: Option<String>,
+    /// Another database than the URL's
+    #[arg(long, value_name = "N", help_heading = "Redis")]
+    pub redis_db: Option<u32>,
+    /// Certificates that are trusted, PEM
+    #[arg(long, value_name = "FILE", help_heading = "Redis")]
+    pub cacert: Option<PathBuf>,
+    /// Our certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = "Redis")]
+    pub cert: Option<PathBuf>,
+    /// Our private key, PEM
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Redis")]
+    pub key: Option<PathBuf>,
+    /// Believe whoever answers
+    #[arg(long, help_heading = "Redis")]
+    pub insecure: bool,
+}
+
+/// The Redis of a command that looks at nothing else.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct RedisOnly {
+    /// A target of stanch.yaml: its Redis
+    #[arg(
+        short = 'd',
+        long,
+        visible_alias = "db",
+        value_name = "TARGET",
+        add = complete::targets(),
+        help_heading = "Redis"
+    )]
+    pub dbname: Option<String>,
+    #[command(flatten)]
+    pub redis: RedisArgs,
+    /// Deadline of the way in, over name lookup, connection, TLS and login
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "10s", help_heading = "Redis")]
+    pub connect_timeout: Duration,
+    /// Deadline of each answer
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "10s", help_heading = "Redis")]
+    pub timeout: Duration,
+}
+
+/// A walk over all keys.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct WalkArgs {
+    /// Only keys that this pattern matches, as SCAN's MATCH has it
+    #[arg(long = "match", value_name = "PATTERN", help_heading = "Walk")]
+    pub pattern: Option<OsString>,
+    /// At most so long, and a quarter of the server's time; it ends when the server's PING slows down
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", help_heading = "Walk")]
+    pub budget: Duration,
+    /// To the end and as fast as it goes
+    #[arg(long, conflicts_with = "budget", help_heading = "Walk")]
+    pub full: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RedisInfoArgs {
+    /// Between the two looks that rates are of
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "2s")]
+    pub sample: Duration,
+    #[command(flatten)]
+    pub place: RedisOnly,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct BigkeysArgs {
+    /// So many keys, and so many of each type by elements
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 20)]
+    pub top: usize,
+    /// Count elements also on servers before CLIENT NO-TOUCH (Redis 7.2), where that moves LFU counters and idle times
+    #[arg(long)]
+    pub touch: bool,
+    #[command(flatten)]
+    pub walk: WalkArgs,
+    #[command(flatten)]
+    pub place: RedisOnly,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ExpiryArgs {
+    /// Judge it for monitoring: exit code 1 for a cliff, 2 for one of 1,000 keys or more within five minutes
+    #[arg(long, help_heading = "Output")]
+    pub check: bool,
+    #[command(flatten)]
+    pub walk: WalkArgs,
+    #[command(flatten)]
+    pub place: RedisOnly,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct HotkeysArgs {
+    /// So many keys
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 20)]
+    pub top: usize,
+    /// Read TTL and size of every key, not only of the hottest: sums by group
+    #[arg(long)]
+    pub attributes: bool,
+    /// Listen to the commands that go by (MONITOR) instead: bounded in lines and time, keys only, values never kept
+    #[arg(long)]
+    pub monitor: bool,
+    /// Listen to so many commands at most
+    #[arg(long, value_name = "N", requires = "monitor", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 20_000)]
+    pub monitor_lines: u32,
+    /// Listen for so long at most
+    #[arg(long, value_name = "TIME", requires = "monitor", value_parser = listening, default_value = "10s")]
+    pub monitor_for: Duration,
+    #[command(flatten)]
+    pub walk: WalkArgs,
+    #[command(flatten)]
+    pub place: RedisOnly,
+}
+
+/// MONITOR costs the server: a minute is the most.
+fn listening(text: &str) -> Result<Duration, String> {
+    limit(text).and_then(|time| match time <= Duration::from_secs(60) {
+        true => Ok(time),
+        false => Err("a minute at most".into()),
+    })
+}

@@ -1,0 +1,37 @@
+//! `stanch redis bigkeys`
+
+use std::os::unix::ffi::OsStrExt as _;
+
+use super::{clock, listing_code};
+use crate::analysis::redis::bigkeys::{self, Bigkeys};
+use crate::cli::args::redis::BigkeysArgs;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::redis_place::{self, Looker};
+use crate::model::ExitCode;
+use crate::source::redis::{BigOptions, big_pass};
+use crate::view;
+
+pub async fn run(ctx: &mut Context<'_>, args: &BigkeysArgs) -> Result<ExitCode, Fault> {
+    let options = BigOptions {
+        top: args.top,
+        pattern: args.walk.pattern.as_ref().map(|pattern| pattern.as_bytes()),
+        patterns: redis_place::patterns(ctx.env)?,
+        budget: redis_place::budget(&args.walk),
+        touch: args.touch,
+    };
+    let mut fleet = redis_place::open(ctx, &args.place).await?;
+    let taken_at = clock(ctx, &mut fleet).await;
+    let looker = Looker::new(ctx, "reading sizes", "keys")?;
+    let pass = big_pass(&mut fleet, options, &looker).await;
+    drop(looker);
+    let data = Bigkeys {
+        bigkeys: pass.by_bytes,
+        by_elements: pass.by_elements,
+        types: pass.types,
+        groups: pass.groups,
+    };
+    let report = bigkeys::report(taken_at, fleet.target, pass.coverage, data);
+    view::show(ctx.console, &report)?;
+    Ok(listing_code(&report))
+}

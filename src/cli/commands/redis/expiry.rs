@@ -1,0 +1,31 @@
+//! `stanch redis expiry`
+
+use std::os::unix::ffi::OsStrExt as _;
+
+use super::{clock, listing_code};
+use crate::analysis::redis::expiry::{self, CliffLimits};
+use crate::cli::args::redis::ExpiryArgs;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::redis_place::{self, Looker};
+use crate::model::ExitCode;
+use crate::source::redis::expiry_pass;
+use crate::view;
+
+pub async fn run(ctx: &mut Context<'_>, args: &ExpiryArgs) -> Result<ExitCode, Fault> {
+    let patterns = redis_place::patterns(ctx.env)?;
+    let mut fleet = redis_place::open(ctx, &args.place).await?;
+    let taken_at = clock(ctx, &mut fleet).await;
+    let looker = Looker::new(ctx, "reading expiry times", "keys")?;
+    let pattern = args.walk.pattern.as_ref().map(|pattern| pattern.as_bytes());
+    let budget = redis_place::budget(&args.walk);
+    let pass = expiry_pass(&mut fleet, taken_at, pattern, patterns, budget, &looker).await;
+    drop(looker);
+    let limits = CliffLimits::default();
+    let report = expiry::report(taken_at, fleet.target, pass.coverage, &pass.groups, limits);
+    view::show(ctx.console, &report)?;
+    Ok(match args.check {
+        true => report.exit_code(),
+        false => listing_code(&report),
+    })
+}

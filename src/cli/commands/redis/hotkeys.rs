@@ -1,0 +1,102 @@
+//! `stanch redis hotkeys`
+
+use std::os::unix::ffi::OsStrExt as _;
+
+use super::{clock, listing_code};
+use crate::analysis::redis::RedisReport;
+use crate::analysis::redis::hotkeys::{self, Circumstances, Found, Hotkeys};
+use crate::analysis::redis_command;
+use crate::cli::args::redis::HotkeysArgs;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::redis_place::{self, Looker};
+use crate::model::{ExitCode, Millis, RedisCoverage, Timestamp};
+use crate::source::redis::{
+    Fleet, HotOptions, HotPass, Lfu, MonitorLimits, lfu_pass, monitor_pass, probe_lfu,
+};
+use crate::view;
+
+pub async fn run(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<ExitCode, Fault> {
+    let patterns = redis_place::patterns(ctx.env)?;
+    let mut fleet = redis_place::open(ctx, &args.place).await?;
+    let taken_at = clock(ctx, &mut fleet).await;
+    let options = HotOptions {
+        top: args.top,
+        attributes: args.attributes,
+        pattern: args.walk.pattern.as_ref().map(|pattern| pattern.as_bytes()),
+        patterns,
+        budget: redis_place::budget(&args.walk),
+    };
+    let place = fleet.target.label();
+    let report = if args.monitor {
+        let limits = MonitorLimits {
+            lines: args.monitor_lines as usize,
+            time: args.monitor_for,
+        };
+        let looker = Looker::new(ctx, "listening", "commands")?;
+        let pass = monitor_pass(&mut fleet, options, limits, &looker).await;
+        ranked(fleet, pass.map_err(|refused| refused.at(&place))?, taken_at)
+    } else {
+        match probe_lfu(&mut fleet)
+            .await
+            .map_err(|lost| lost.at(&place))?
+        {
+            Lfu::Counts | Lfu::NoKeys => {
+                let looker = Looker::new(ctx, "reading LFU counters", "keys")?;
+                let pass = lfu_pass(&mut fleet, options, &looker).await;
+                ranked(fleet, pass, taken_at)
+            }
+            Lfu::Off => {
+                let why = "the maxmemory policy isn't one of LFU: there are no counters".to_owned();
+                unranked(fleet, args, taken_at, why)
+            }
+            Lfu::Refused(refused) => {
+                let why = format!("OBJECT FREQ: {}", refused.text());
+                unranked(fleet, args, taken_at, why)
+            }
+        }
+    };
+    view::show(ctx.console, &report)?;
+    Ok(listing_code(&report))
+}
+
+fn ranked(fleet: Fleet, pass: HotPass, taken_at: Timestamp) -> RedisReport<Hotkeys> {
+    let facts = fleet.facts.as_ref();
+    let number = |name: &str| facts.and_then(|facts| facts.number(name));
+    let around = Circumstances {
+        saving: number("rdb_bgsave_in_progress")
+            .zip(number("aof_rewrite_in_progress"))
+            .map(|(rdb, aof)| rdb + aof > 0),
+        no_maxmemory: number("maxmemory").map(|most| most == 0),
+        uptime: number("uptime_in_seconds").map(Millis::from_secs),
+    };
+    let found = Found {
+        method: pass.method,
+        window: pass.window,
+        sampled: pass.sampled,
+        keys: pass.keys,
+        groups: pass.groups,
+        counters: pass.counters,
+        tied_out: pass.tied_out,
+    };
+    hotkeys::report(taken_at, fleet.target, pass.coverage, found, around)
+}
+
+/// What would work, as it can be typed.
+fn unranked(
+    fleet: Fleet,
+    args: &HotkeysArgs,
+    taken_at: Timestamp,
+    why: String,
+) -> RedisReport<Hotkeys> {
+    let coverage = RedisCoverage {
+        complete: true,
+        ..RedisCoverage::default()
+    };
+    let top = match args.top {
+        20 => String::new(),
+        top => format!(" --top {top}"),
+    };
+    let next = redis_command(&format!("hotkeys --monitor{top}"), &fleet.target);
+    hotkeys::without(taken_at, fleet.target, coverage, why, vec![next])
+}

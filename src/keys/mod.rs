@@ -1,0 +1,12 @@
+//! PURE: keys by their names: the groups they fall into, the top N, when they expire.
+
+mod grouped;
+pub mod groups;
+pub mod monitor;
+mod spread;
+mod top;
+
+pub use grouped::{Absorb, Grouped};
+pub use groups::{GroupId, Grouping, Pattern, Sample};
+pub use spread::{Spread, Window};
+pub use top::Top;

@@ -1,0 +1,85 @@
+//! When the keys of each group expire.
+
+use serde::Serialize;
+
+use crate::model::{Millis, Percent, Timestamp};
+
+/// What a group's expiry times come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpiryVerdict {
+    /// A large part of it expires within the same ten seconds.
+    Cliff,
+    /// They are spread.
+    Spread,
+    /// Whatever there is expires within half a minute: whether it is one burst or goes on for ever, one look can't tell.
+    ShortLived,
+    /// None of its keys expires.
+    NoTtl,
+    /// Too few keys expire to speak of a part of them.
+    Few,
+}
+
+impl ExpiryVerdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cliff => "cliff",
+            Self::Spread => "spread",
+            Self::ShortLived => "short-lived",
+            Self::NoTtl => "no TTL",
+            Self::Few => "few",
+        }
+    }
+}
+
+/// What a group would need so as not to expire at once: a lifetime of `base_s` plus a random part of up to `spread_s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Jitter {
+    /// Estimated: the longest time left that was seen stands for the lifetime that is given.
+    pub lifetime_s: u64,
+    pub base_s: u64,
+    pub spread_s: u64,
+    /// Keys a second then, at the most, where now they are `now_per_s`.
+    pub peak_per_s: u64,
+    pub now_per_s: u64,
+}
+
+/// One group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpiryGroup {
+    pub group: String,
+    pub keys: u64,
+    pub with_ttl: u64,
+    /// Their time is over; they count until they are removed.
+    pub overdue: u64,
+    /// Of the keys that expire, those in the second, and in the ten seconds, in which most do.
+    pub peak_1s_share: Option<Percent>,
+    pub peak_1s_keys: Option<u64>,
+    pub peak_1s_at: Option<Timestamp>,
+    pub peak_10s_share: Option<Percent>,
+    pub peak_10s_keys: Option<u64>,
+    /// The first of those ten seconds.
+    pub peak_at: Option<Timestamp>,
+    /// Counts of a second are too low by at most so many keys.
+    pub counted_within: u64,
+    /// Half of the keys have no more than this left; the longest is estimated to be the lifetime that they are given.
+    pub median_ms: Option<Millis>,
+    pub longest_ms: Option<Millis>,
+    pub verdict: ExpiryVerdict,
+    pub jitter: Option<Jitter>,
+    /// Keys that expire in each of equal parts of the time from now to `histogram_until_ms`.
+    pub histogram: Vec<u64>,
+    pub histogram_until_ms: Option<Millis>,
+}
+
+/// Many keys of a group that expire together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cliff {
+    /// The first of its ten seconds.
+    pub at: Timestamp,
+    pub in_ms: Millis,
+    pub keys: u64,
+    pub group: String,
+    /// Of the keys of the group that expire.
+    pub share: Percent,
+}

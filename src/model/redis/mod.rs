@@ -1,0 +1,19 @@
+//! The data of Redis (and Valkey): its server, its keys, how much of them was seen, its queues.
+
+mod big;
+mod coverage;
+mod expiry;
+mod hot;
+mod info;
+mod key;
+mod rights;
+mod target;
+
+pub use big::{BigKey, GroupSum, TypeSum};
+pub use coverage::{NodeWalk, OwnEffect, RedisCoverage, SectionNote, Stopped, Tally};
+pub use expiry::{Cliff, ExpiryGroup, ExpiryVerdict, Jitter};
+pub use hot::{HotGroup, HotKey, HotMethod, HotUnit, KeyFacts};
+pub use info::RedisInfo;
+pub use key::{KeyName, KeyType};
+pub use rights::{Allowed, Right, SlowCommand};
+pub use target::{RedisMode, RedisRole, RedisTarget};

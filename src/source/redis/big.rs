@@ -1,0 +1,171 @@
+//! The largest keys, by bytes and by elements, without the look itself making any of them hotter.
+
+use std::collections::BTreeMap;
+
+use super::fleet::Fleet;
+use super::walk::{Answer, Budget, PerKey, Plan, Watch, walk};
+use crate::keys::{Absorb, GroupId, Grouped, Pattern, Top};
+use crate::model::{BigKey, GroupSum, KeyName, KeyType, RedisCoverage, TypeSum};
+
+/// What a pass is to give.
+#[derive(Clone, Debug)]
+pub struct BigOptions<'o> {
+    pub top: usize,
+    pub pattern: Option<&'o [u8]>,
+    pub patterns: Vec<Pattern>,
+    pub budget: Budget,
+    /// Count elements also where that moves LFU counters and idle times (before `CLIENT NO-TOUCH`).
+    pub touch: bool,
+}
+
+/// The largest keys, and what there is of each type and group.
+pub struct BigPass {
+    pub by_bytes: Vec<BigKey>,
+    /// Of each type of collections those with most elements.
+    pub by_elements: Vec<BigKey>,
+    pub types: Vec<TypeSum>,
+    pub groups: Vec<GroupSum>,
+    pub coverage: RedisCoverage,
+}
+
+#[derive(Clone, Copy)]
+struct About {
+    node: usize,
+    kind: KeyType,
+    bytes: Option<u64>,
+    elements: Option<u64>,
+}
+
+#[derive(Default)]
+struct Sum {
+    keys: u64,
+    bytes: u64,
+    largest: u64,
+}
+
+impl Absorb<u64> for Sum {
+    fn absorb(&mut self, bytes: u64) {
+        self.keys += 1;
+        self.bytes += bytes;
+        self.largest = self.largest.max(bytes);
+    }
+}
+
+/// Walks all keys.
+pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Watch) -> BigPass {
+    let untouched = no_touch(fleet).await;
+    let counts = untouched || options.touch;
+    // TYPE and MEMORY USAGE touch nothing.
+    let per_key: &[PerKey] = if counts {
+        &[PerKey::Type, PerKey::Bytes, PerKey::Elements]
+    } else {
+        &[PerKey::Type, PerKey::Bytes]
+    };
+    let names: Vec<String> = fleet.nodes.iter().map(|node| node.name.clone()).collect();
+    let mut by_bytes: Top<About> = Top::new(options.top);
+    let mut by_elements: BTreeMap<KeyType, Top<About>> = BTreeMap::new();
+    let mut types: BTreeMap<KeyType, TypeSum> = BTreeMap::new();
+    let mut grouped: Grouped<u64, Sum> = Grouped::new(options.patterns, |_| Sum::default());
+    let mut each = |node: &str, keys: Vec<Vec<u8>>, answers: Vec<Answer>| {
+        let at = names.iter().position(|name| name == node).unwrap_or(0);
+        for (key, of_key) in keys.into_iter().zip(answers.chunks(per_key.len())) {
+            let Some(Answer::Type(kind)) = of_key.first() else {
+                continue;
+            };
+            let number = |n: usize| {
+                of_key
+                    .get(n)
+                    .and_then(Answer::number)
+                    .map(i64::unsigned_abs)
+            };
+            let about = About {
+                node: at,
+                kind: *kind,
+                bytes: number(1),
+                elements: number(2),
+            };
+            let sum = types.entry(*kind).or_insert(TypeSum {
+                kind: *kind,
+                keys: 0,
+                bytes: 0,
+                elements: (counts && kind.length_command().is_some()).then_some(0),
+            });
+            sum.keys += 1;
+            sum.bytes += about.bytes.unwrap_or(0);
+            sum.elements = sum.elements.map(|all| all + about.elements.unwrap_or(0));
+            let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            if let Some(bytes) = about.bytes {
+                by_bytes.push(&key, signed(bytes), || about);
+            }
+            if let Some(elements) = about.elements {
+                let top = by_elements
+                    .entry(*kind)
+                    .or_insert_with(|| Top::new(options.top));
+                top.push(&key, signed(elements), || about);
+            }
+            grouped.push(key, about.bytes.unwrap_or(0));
+        }
+    };
+    let plan = Plan {
+        pattern: options.pattern,
+        per_key,
+    };
+    let mut coverage = walk(fleet, plan, options.budget, watch, &mut each).await;
+    if !counts {
+        coverage.note(
+            "elements",
+            "skipped",
+            "this server has no CLIENT NO-TOUCH (Redis 7.2): counting would raise each key's LFU counter; --touch counts all the same",
+        );
+    }
+    let (mut grouping, sums) = grouped.finish();
+    let mut name = |key: &[u8]| {
+        let id = grouping.assign(key);
+        grouping.name(id).to_owned()
+    };
+    let mut told = |top: Top<About>| -> Vec<BigKey> {
+        top.into_sorted()
+            .into_iter()
+            .map(|(key, _, about)| BigKey {
+                node: names.get(about.node).cloned().unwrap_or_default(),
+                group: name(&key),
+                kind: about.kind,
+                bytes: about.bytes,
+                elements: about.elements,
+                key: KeyName(key),
+            })
+            .collect()
+    };
+    let by_bytes = told(by_bytes);
+    let by_elements = by_elements.into_values().flat_map(&mut told).collect();
+    let mut groups: Vec<GroupSum> = sums
+        .iter()
+        .enumerate()
+        .filter(|(_, sum)| sum.keys > 0)
+        .map(|(n, sum)| GroupSum {
+            group: grouping.name(GroupId(n as u32)).to_owned(),
+            keys: sum.keys,
+            bytes: sum.bytes,
+            largest: sum.largest,
+        })
+        .collect();
+    groups.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.group.cmp(&b.group)));
+    let mut types: Vec<TypeSum> = types.into_values().collect();
+    types.sort_by_key(|of| std::cmp::Reverse(of.bytes));
+    BigPass {
+        by_bytes,
+        by_elements,
+        types,
+        groups,
+        coverage,
+    }
+}
+
+/// Asks every node to leave counters and idle times alone for this connection: Redis 7.2, every Valkey.
+async fn no_touch(fleet: &mut Fleet) -> bool {
+    let mut all = true;
+    for node in &mut fleet.nodes {
+        all &= node.say("CLIENT NO-TOUCH ON").await.is_ok();
+    }
+    all
+}

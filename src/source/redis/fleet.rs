@@ -1,0 +1,360 @@
+//! The way in: one connection to each primary that there is.
+
+use std::time::Duration;
+
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, Value};
+
+use super::address::{Kind, RedisAddress};
+use super::error::{RedisError, Refused, answer};
+use super::info::Facts;
+use super::value;
+use crate::model::{RedisCoverage, RedisMode, RedisTarget};
+
+/// How long is waited for a connection, and for each answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub connect: Duration,
+    pub answer: Duration,
+}
+
+/// One server, and the connection to it.
+pub struct Node {
+    pub name: String,
+    client: Client,
+    link: MultiplexedConnection,
+    pub(super) commands: u64,
+    pub(super) lookups: u64,
+}
+
+/// All that is asked: one server, or every primary of a cluster.
+pub struct Fleet {
+    pub nodes: Vec<Node>,
+    pub target: RedisTarget,
+    /// Slots that no primary serves.
+    pub slots_unserved: u32,
+    /// What the first node says of itself; `None` where this login may not ask.
+    pub facts: Option<Facts>,
+    pub limits: Limits,
+}
+
+impl Node {
+    async fn open(
+        info: &ConnectionInfo,
+        address: &RedisAddress,
+        limits: Limits,
+    ) -> Result<Self, Refused> {
+        let lost = |error: redis::RedisError| Refused::of_call(&error);
+        let client = match (&address.tls.ca, &address.tls.client) {
+            (None, None) => Client::open(info.clone()).map_err(lost)?,
+            (ca, client) => Client::build_with_tls(
+                info.clone(),
+                redis::TlsCertificates {
+                    client_tls: client.clone().map(|(client_cert, client_key)| {
+                        redis::ClientTlsConfig {
+                            client_cert,
+                            client_key,
+                        }
+                    }),
+                    root_cert: ca.clone(),
+                },
+            )
+            .map_err(lost)?,
+        };
+        Self::link(info.addr().to_string(), client, limits).await
+    }
+
+    async fn link(name: String, client: Client, limits: Limits) -> Result<Self, Refused> {
+        let lost = |error: redis::RedisError| Refused::of_call(&error);
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(limits.connect))
+            .set_response_timeout(Some(limits.answer));
+        // Over name lookup, TLS and login too.
+        let link = tokio::time::timeout(
+            limits.connect,
+            client.get_multiplexed_async_connection_with_config(&config),
+        )
+        .await
+        .map_err(|_| Refused::Lost("no answer in time".into()))?
+        .map_err(lost)?;
+        Ok(Self {
+            name,
+            client,
+            link,
+            commands: 0,
+            lookups: 0,
+        })
+    }
+
+    /// One command.
+    ///
+    /// # Errors
+    /// What the server refuses it for, or that the connection is lost.
+    pub async fn ask(&mut self, words: &[&[u8]]) -> Result<Value, Refused> {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(*word);
+        }
+        self.commands += 1;
+        let value = self.link.req_packed_command(&command).await;
+        answer(value.map_err(|error| Refused::of_call(&error))?)
+    }
+
+    /// One command of plain words.
+    ///
+    /// # Errors
+    /// As for `ask`.
+    pub async fn say(&mut self, line: &str) -> Result<Value, Refused> {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        self.ask(&words).await
+    }
+
+    /// Several commands in one go, an answer each.
+    ///
+    /// # Errors
+    /// When the connection is lost; what single commands are refused for stands in the answers.
+    pub async fn ask_all(&mut self, commands: &Pipeline) -> Result<Vec<Value>, Refused> {
+        let count = commands.len();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        self.commands += count as u64;
+        let values = self.link.req_packed_commands(commands, 0, count).await;
+        values.map_err(|error| Refused::of_call(&error))
+    }
+
+    /// A second connection, for what can't be asked over the first.
+    pub(super) async fn beside(&self, limits: Limits) -> Result<Self, Refused> {
+        Self::link(self.name.clone(), self.client.clone(), limits).await
+    }
+
+    /// A connection of its own for what takes one whole (MONITOR, subscriptions).
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Lookups that `keyspace_hits` counts as well as those of the applications.
+    pub(super) fn looked_up(&mut self, lookups: u64) {
+        self.lookups += lookups;
+    }
+}
+
+impl Fleet {
+    /// States what all that was asked since it was opened did to the servers' statistics.
+    pub fn state_own_effect(&self, coverage: &mut RedisCoverage) {
+        let sum = |of: fn(&Node) -> u64| self.nodes.iter().map(of).sum();
+        coverage.own_effect.commands = sum(|node| node.commands);
+        coverage.own_effect.lookups = sum(|node| node.lookups);
+    }
+}
+
+/// Opens what stands behind an address.
+///
+/// # Errors
+/// When it can't be reached, or doesn't let this login in.
+pub async fn open(
+    address: &RedisAddress,
+    name: Option<&str>,
+    limits: Limits,
+) -> Result<Fleet, RedisError> {
+    let (first, mode) = first(address, limits).await?;
+    let mut first = first;
+    let place = address.shown();
+    let facts = match first.say("INFO").await {
+        Ok(value) => value::text(&value).map(|text| Facts::read(&text)),
+        // Everything else is refused as well until it is loaded, or until there is a login.
+        Err(refused @ (Refused::Loading(_) | Refused::Login(_) | Refused::Lost(_))) => {
+            return Err(refused.at(place));
+        }
+        Err(_) => None,
+    };
+    let clustered = match facts
+        .as_ref()
+        .and_then(|facts| facts.word("cluster_enabled"))
+    {
+        Some(enabled) => enabled == "1",
+        None => address.kind == Kind::Cluster || has_slots(&mut first).await,
+    };
+    let mut unserved = 0;
+    let mut nodes = vec![first];
+    let mut mode = mode;
+    if clustered {
+        mode = RedisMode::Cluster;
+        (nodes, unserved) = primaries(nodes, address, limits).await?;
+    } else if address.kind == Kind::Cluster {
+        return Err(Refused::Other("it isn't a node of a cluster".into()).at(place));
+    }
+    let (host, port) = host_and_port(nodes.first().map(|node| node.client.get_connection_info()));
+    let target = RedisTarget {
+        name: name.map(str::to_owned),
+        host,
+        port,
+        database: address.database(),
+        user: address.user().map(str::to_owned),
+        tls: address.is_tls(),
+        product: facts.as_ref().map(Facts::product),
+        server_version: facts.as_ref().and_then(Facts::version),
+        role: facts.as_ref().and_then(Facts::role),
+        mode,
+        nodes: nodes.iter().map(|node| node.name.clone()).collect(),
+    };
+    Ok(Fleet {
+        nodes,
+        target,
+        slots_unserved: unserved,
+        facts,
+        limits,
+    })
+}
+
+fn host_and_port(info: Option<&ConnectionInfo>) -> (String, Option<u16>) {
+    match info.map(ConnectionInfo::addr) {
+        Some(ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) => {
+            (host.clone(), Some(*port))
+        }
+        Some(ConnectionAddr::Unix(path)) => (path.display().to_string(), None),
+        _ => (String::new(), None),
+    }
+}
+
+/// The server that the address names: the first seed that answers, or the primary that a sentinel names.
+async fn first(address: &RedisAddress, limits: Limits) -> Result<(Node, RedisMode), RedisError> {
+    let mut last = None;
+    for seed in &address.seeds {
+        let service = match &address.kind {
+            Kind::Sentinel { service } => service,
+            Kind::Plain | Kind::Cluster => match Node::open(seed, address, limits).await {
+                Ok(node) => return Ok((node, RedisMode::Standalone)),
+                Err(refused) => {
+                    last = Some(refused);
+                    continue;
+                }
+            },
+        };
+        match of_sentinel(seed, service, address, limits).await {
+            Ok(node) => return Ok((node, RedisMode::Sentinel)),
+            Err(refused) => last = Some(refused),
+        }
+    }
+    let refused = last.unwrap_or_else(|| Refused::Other("no host is named".into()));
+    Err(refused.at(address.shown()))
+}
+
+async fn of_sentinel(
+    seed: &ConnectionInfo,
+    service: &str,
+    address: &RedisAddress,
+    limits: Limits,
+) -> Result<Node, Refused> {
+    // A sentinel has no databases, and mostly no password.
+    let bare = redis::RedisConnectionInfo::default().set_skip_set_lib_name();
+    let words: [&[u8]; 3] = [b"SENTINEL", b"get-master-addr-by-name", service.as_bytes()];
+    let mut sentinel = Node::open(&seed.clone().set_redis_settings(bare), address, limits).await?;
+    let found = match sentinel.ask(&words).await {
+        Err(Refused::Login(_)) => {
+            let settings = seed.redis_settings().clone().set_db(0);
+            let seed = seed.clone().set_redis_settings(settings);
+            Node::open(&seed, address, limits)
+                .await?
+                .ask(&words)
+                .await?
+        }
+        found => found?,
+    };
+    let place = value::list(found);
+    let (Some(host), Some(port)) = (
+        place.first().and_then(value::text),
+        place
+            .get(1)
+            .and_then(value::uint)
+            .and_then(|port| u16::try_from(port).ok()),
+    ) else {
+        return Err(Refused::Other(format!(
+            "the sentinels know of no primary {service:?}"
+        )));
+    };
+    Node::open(&at(seed, host, port), address, limits).await
+}
+
+/// The same login and TLS at another place.
+fn at(info: &ConnectionInfo, host: String, port: u16) -> ConnectionInfo {
+    let addr = match info.addr().clone() {
+        ConnectionAddr::TcpTls {
+            insecure,
+            tls_params,
+            ..
+        } => ConnectionAddr::TcpTls {
+            host,
+            port,
+            insecure,
+            tls_params,
+        },
+        _ => ConnectionAddr::Tcp(host, port),
+    };
+    info.clone().set_addr(addr)
+}
+
+async fn has_slots(node: &mut Node) -> bool {
+    matches!(node.say("CLUSTER SLOTS").await, Ok(Value::Array(slots)) if !slots.is_empty())
+}
+
+/// Every primary that serves slots, and how many slots nobody serves.
+async fn primaries(
+    mut nodes: Vec<Node>,
+    address: &RedisAddress,
+    limits: Limits,
+) -> Result<(Vec<Node>, u32), RedisError> {
+    const SLOTS: u64 = 16384;
+    let place = address.shown();
+    let Some(first) = nodes.first_mut() else {
+        return Ok((nodes, 0));
+    };
+    let info = first.client.get_connection_info().clone();
+    let ranges = first
+        .say("CLUSTER SLOTS")
+        .await
+        .map_err(|refused| refused.at(place))?;
+    let (own_host, own_port) = host_and_port(Some(&info));
+    let mut served = 0;
+    let mut places: Vec<(String, u16)> = Vec::new();
+    for range in value::list(ranges) {
+        let range = value::list(range);
+        let [start, end, primary, ..] = range.as_slice() else {
+            continue;
+        };
+        served += value::uint(end).unwrap_or(0) + 1 - value::uint(start).unwrap_or(0);
+        let primary = value::list(primary.clone());
+        let port = primary
+            .get(1)
+            .and_then(value::uint)
+            .and_then(|port| u16::try_from(port).ok());
+        // A node that doesn't know its own name leaves it out: it is where we are.
+        let host = primary
+            .first()
+            .and_then(value::text)
+            .filter(|host| !host.is_empty() && host != "?")
+            .unwrap_or_else(|| own_host.clone());
+        if let Some(port) = port
+            && !places.contains(&(host.clone(), port))
+        {
+            places.push((host, port));
+        }
+    }
+    if places.is_empty() {
+        return Err(Refused::Other("the cluster serves no slots".into()).at(place));
+    }
+    places.sort();
+    let mut found = Vec::new();
+    for (host, port) in places {
+        if Some(port) == own_port && host == own_host {
+            found.extend(nodes.pop());
+            continue;
+        }
+        let node = Node::open(&at(&info, host.clone(), port), address, limits).await;
+        found.push(node.map_err(|refused| refused.at(&format!("{host}:{port} (of the cluster)")))?);
+    }
+    Ok((
+        found,
+        u32::try_from(SLOTS.saturating_sub(served)).unwrap_or(0),
+    ))
+}

@@ -1,0 +1,475 @@
+//! The walk over all keys: SCAN, and with each page what is wanted of its keys, in one write with the next SCAN.
+//!
+//! Round trips decide how long it takes, so a page takes one. SCAN gives each key that is there all the time at least
+//! once, some perhaps twice, and pages may be empty: only the cursor 0 is the end.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use redis::{Pipeline, Value};
+
+use super::error::Refused;
+use super::fleet::{Fleet, Node};
+use super::value;
+use crate::model::{KeyType, NodeWalk, OwnEffect, RedisCoverage, Stopped, Tally};
+
+/// Keys that SCAN is asked to look at per page. More doesn't make the walk faster and makes others wait longer.
+const COUNT: usize = 1000;
+
+/// What is read of each key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PerKey {
+    /// `OBJECT FREQ`: the LFU counter. Doesn't move it.
+    Freq,
+    /// `PTTL`: milliseconds left; -1: none.
+    TimeToLive,
+    /// `PEXPIRETIME` (7.0): the moment in milliseconds since 1970; -1: none.
+    ExpireTime,
+    /// `MEMORY USAGE`, of collections estimated from five elements.
+    Bytes,
+    Type,
+    /// The number of elements of a collection. Needs `Type` before it.
+    Elements,
+}
+
+impl PerKey {
+    /// Adds to `keyspace_hits`. MEMORY USAGE doesn't.
+    fn is_lookup(self) -> bool {
+        self != Self::Bytes
+    }
+
+    fn ask(self, key: &[u8], commands: &mut Pipeline) {
+        match self {
+            Self::Freq => commands.cmd("OBJECT").arg(b"FREQ"),
+            Self::TimeToLive => commands.cmd("PTTL"),
+            Self::ExpireTime => commands.cmd("PEXPIRETIME"),
+            Self::Bytes => commands.cmd("MEMORY").arg(b"USAGE"),
+            Self::Type => commands.cmd("TYPE"),
+            Self::Elements => return,
+        }
+        .arg(key);
+    }
+}
+
+/// What a key's read came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Number(i64),
+    Type(KeyType),
+    /// The key has gone since SCAN named it.
+    Gone,
+    Refused(Refused),
+}
+
+impl Answer {
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn of(what: PerKey, value: Value) -> Self {
+        match (what, value) {
+            (_, Value::Nil) => Self::Gone,
+            (PerKey::TimeToLive | PerKey::ExpireTime, Value::Int(-2)) => Self::Gone,
+            (_, Value::Int(number)) => Self::Number(number),
+            (_, Value::ServerError(error)) => {
+                let refused = Refused::of(&error);
+                // Of OBJECT FREQ before 7.
+                if refused.text().contains("no such key") {
+                    Self::Gone
+                } else {
+                    Self::Refused(refused)
+                }
+            }
+            (PerKey::Type, value) => match value::text(&value).as_deref() {
+                Some("none") => Self::Gone,
+                Some(name) => Self::Type(KeyType::parse(name)),
+                None => Self::Gone,
+            },
+            (_, other) => Self::Refused(Refused::Other(format!(
+                "an answer of an unknown kind: {other:?}"
+            ))),
+        }
+    }
+}
+
+/// What is walked, and what is read of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'p> {
+    /// Only keys that this pattern matches (`SCAN MATCH`: the server still looks at all).
+    pub pattern: Option<&'p [u8]>,
+    pub per_key: &'p [PerKey],
+}
+
+/// What the server is spared.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    pub wall: Option<Duration>,
+    /// At most this share of the server's time, and an end when its PING slows down; `None`: as fast as it goes.
+    pub share: Option<f64>,
+}
+
+impl Budget {
+    pub const FULL: Self = Self {
+        wall: None,
+        share: None,
+    };
+
+    /// A quarter of the server's time.
+    pub fn gentle(wall: Duration) -> Self {
+        Self {
+            wall: Some(wall),
+            share: Some(0.25),
+        }
+    }
+}
+
+/// Whoever looks on: is told how far it is, and can end it.
+pub trait Watch {
+    /// Keys looked at, of about so many.
+    fn progress(&self, seen: u64, total: Option<u64>);
+
+    fn is_stopped(&self) -> bool;
+}
+
+/// Takes the keys of a page of a node, with what was read of them.
+pub type Each<'e> = dyn FnMut(&str, Vec<Vec<u8>>, Vec<Answer>) + 'e;
+
+/// Walks all nodes at once; `each` gets the keys of a page with what was read of them, in the order of the plan.
+///
+/// What goes wrong on the way ends the walk of that node and is said in the coverage.
+pub async fn walk(
+    fleet: &mut Fleet,
+    plan: Plan<'_>,
+    budget: Budget,
+    watch: &dyn Watch,
+    each: &mut Each<'_>,
+) -> RedisCoverage {
+    let begun = Instant::now();
+    let shared = Shared {
+        plan,
+        budget,
+        watch,
+        each: RefCell::new(each),
+        seen: RefCell::new((0, Some(0))),
+        begun,
+    };
+    let walks = join_all(fleet.nodes.iter_mut().map(|node| walk_node(node, &shared))).await;
+    let waited = walks
+        .iter()
+        .map(|(_, waited)| *waited)
+        .max()
+        .unwrap_or_default();
+    let own = OwnEffect {
+        took_ms: millis(begun.elapsed()),
+        waited_ms: millis(waited),
+        ..OwnEffect::default()
+    };
+    let nodes = walks.into_iter().map(|(walk, _)| walk).collect();
+    let mut coverage = RedisCoverage::of(nodes, own, fleet.slots_unserved);
+    fleet.state_own_effect(&mut coverage);
+    coverage
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+struct Shared<'s> {
+    plan: Plan<'s>,
+    budget: Budget,
+    watch: &'s dyn Watch,
+    each: RefCell<&'s mut Each<'s>>,
+    /// Over all nodes: keys seen, and how many there are.
+    seen: RefCell<(u64, Option<u64>)>,
+    begun: Instant,
+}
+
+async fn walk_node(node: &mut Node, shared: &Shared<'_>) -> (NodeWalk, Duration) {
+    let mut walk = NodeWalk {
+        node: node.name.clone(),
+        keys_total: node
+            .say("DBSIZE")
+            .await
+            .ok()
+            .and_then(|size| value::uint(&size)),
+        keys_seen: 0,
+        complete: false,
+        stopped: None,
+        tally: Tally::default(),
+    };
+    {
+        let mut seen = shared.seen.borrow_mut();
+        seen.1 = seen
+            .1
+            .zip(walk.keys_total)
+            .map(|(all, of_node)| all + of_node);
+    }
+    let mut pace = Pace::new(shared.budget.share);
+    match pages(node, shared, &mut walk, &mut pace).await {
+        Ok(None) => walk.complete = true,
+        Ok(Some(stopped)) => walk.stopped = Some(stopped),
+        Err(refused) => walk.stopped = Some(Stopped::Failed(refused.text().to_owned())),
+    }
+    (walk, pace.waited)
+}
+
+/// Page after page; `None`: to the end.
+async fn pages(
+    node: &mut Node,
+    shared: &Shared<'_>,
+    walk: &mut NodeWalk,
+    pace: &mut Pace,
+) -> Result<Option<Stopped>, Refused> {
+    pace.measure(node).await?;
+    let mut cursor = Some(b"0".to_vec());
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    loop {
+        if shared.watch.is_stopped() {
+            return Ok(Some(Stopped::Asked));
+        }
+        if let Some(limit) = shared.budget.wall
+            && shared.begun.elapsed() >= limit
+        {
+            return Ok(Some(Stopped::Time(limit.into())));
+        }
+        let asked = Instant::now();
+        let (next, answers) = page(node, &shared.plan, cursor.as_deref(), &keys).await?;
+        let was_last = cursor.is_none();
+        if !keys.is_empty() {
+            tally(&keys, &answers, shared.plan.per_key.len(), &mut walk.tally)?;
+            (shared.each.borrow_mut())(&walk.node, std::mem::take(&mut keys), answers);
+        }
+        if was_last {
+            return Ok(None);
+        }
+        if let Some((at, found)) = next {
+            walk.keys_seen += found.len() as u64;
+            let mut seen = shared.seen.borrow_mut();
+            seen.0 += if shared.plan.pattern.is_some() {
+                COUNT
+            } else {
+                found.len()
+            } as u64;
+            shared.watch.progress(seen.0, seen.1);
+            keys = found;
+            cursor = (at != b"0").then_some(at);
+        }
+        if cursor.is_none() && keys.is_empty() {
+            return Ok(None);
+        }
+        if let Some(slower) = pace.after(node, asked.elapsed()).await? {
+            return Ok(Some(slower));
+        }
+    }
+}
+
+type Scanned = (Vec<u8>, Vec<Vec<u8>>);
+
+/// The next SCAN and the reads of these keys, in one go.
+async fn page(
+    node: &mut Node,
+    plan: &Plan<'_>,
+    cursor: Option<&[u8]>,
+    keys: &[Vec<u8>],
+) -> Result<(Option<Scanned>, Vec<Answer>), Refused> {
+    let width = plan.per_key.len();
+    let mut commands = Pipeline::with_capacity(1 + keys.len() * width);
+    if let Some(cursor) = cursor {
+        commands.cmd("SCAN").arg(cursor);
+        if let Some(pattern) = plan.pattern {
+            commands.arg(b"MATCH").arg(pattern);
+        }
+        commands.arg(b"COUNT").arg(COUNT);
+    }
+    let wants_elements = plan.per_key.contains(&PerKey::Elements);
+    for key in keys {
+        for what in plan.per_key {
+            what.ask(key, &mut commands);
+        }
+    }
+    let lookups = plan.per_key.iter().filter(|what| what.is_lookup()).count();
+    node.looked_up((keys.len() * (lookups - usize::from(wants_elements))) as u64);
+    let mut values = node.ask_all(&commands).await?.into_iter();
+    let scanned = match cursor {
+        Some(_) => Some(scanned(values.next().unwrap_or_default())?),
+        None => None,
+    };
+    if !wants_elements {
+        let answers = values
+            .zip(plan.per_key.iter().cycle())
+            .map(|(value, what)| Answer::of(*what, value))
+            .collect();
+        return Ok((scanned, answers));
+    }
+    let mut answers = Vec::with_capacity(keys.len() * width);
+    for _ in keys {
+        for what in plan.per_key {
+            answers.push(match what {
+                PerKey::Elements => Answer::Gone,
+                what => Answer::of(*what, values.next().unwrap_or_default()),
+            });
+        }
+    }
+    elements(node, plan, keys, &mut answers).await?;
+    Ok((scanned, answers))
+}
+
+/// Fills in the lengths of those keys that turned out to be collections.
+async fn elements(
+    node: &mut Node,
+    plan: &Plan<'_>,
+    keys: &[Vec<u8>],
+    answers: &mut [Answer],
+) -> Result<(), Refused> {
+    let width = plan.per_key.len();
+    let at = |wanted: PerKey| plan.per_key.iter().position(|what| *what == wanted);
+    let (Some(kind), Some(length)) = (at(PerKey::Type), at(PerKey::Elements)) else {
+        return Ok(());
+    };
+    let mut commands = Pipeline::new();
+    let mut places = Vec::new();
+    for (n, key) in keys.iter().enumerate() {
+        if let Answer::Type(of) = &answers[n * width + kind]
+            && let Some(command) = of.length_command()
+        {
+            commands.cmd(command).arg(key);
+            places.push(n * width + length);
+        }
+    }
+    node.looked_up(places.len() as u64);
+    let values = node.ask_all(&commands).await?;
+    for (place, value) in places.into_iter().zip(values) {
+        answers[place] = Answer::of(PerKey::Elements, value);
+    }
+    Ok(())
+}
+
+fn scanned(value: Value) -> Result<Scanned, Refused> {
+    let mut parts = value::list(super::error::answer(value)?).into_iter();
+    let (Some(cursor), Some(keys)) = (parts.next().and_then(value::bytes), parts.next()) else {
+        return Err(Refused::Other("an answer to SCAN that isn't one".into()));
+    };
+    let keys = value::list(keys)
+        .into_iter()
+        .filter_map(value::bytes)
+        .collect();
+    Ok((cursor, keys))
+}
+
+/// Counts what became of each key. What every key is refused for alike is no matter of single keys.
+fn tally(
+    keys: &[Vec<u8>],
+    answers: &[Answer],
+    width: usize,
+    tally: &mut Tally,
+) -> Result<(), Refused> {
+    if width == 0 {
+        return Ok(());
+    }
+    for (_, of_key) in keys.iter().zip(answers.chunks(width)) {
+        let worst = of_key.iter().find_map(|answer| match answer {
+            Answer::Refused(refused) => Some(refused),
+            _ => None,
+        });
+        match worst {
+            None if of_key.first() == Some(&Answer::Gone) => tally.vanished += 1,
+            None => {}
+            Some(Refused::NotPermitted(_)) => tally.not_permitted += 1,
+            Some(Refused::Moved) => tally.moved += 1,
+            Some(refused @ Refused::Loading(_)) => return Err(refused.clone()),
+            Some(_) => tally.failed += 1,
+        }
+    }
+    Ok(())
+}
+
+/// Keeps to the share of the server's time, and watches its PING.
+struct Pace {
+    share: Option<f64>,
+    /// The PING of a quiet moment: what an answer takes at least.
+    quiet: Duration,
+    recent: Vec<Duration>,
+    last_ping: Instant,
+    owed: Duration,
+    waited: Duration,
+}
+
+/// Between two looks at the server's PING.
+const PING_EVERY: Duration = Duration::from_millis(100);
+/// Shorter than this can't be slept.
+const SLEEP: Duration = Duration::from_millis(4);
+
+impl Pace {
+    fn new(share: Option<f64>) -> Self {
+        Self {
+            share,
+            quiet: Duration::ZERO,
+            recent: Vec::new(),
+            last_ping: Instant::now(),
+            owed: Duration::ZERO,
+            waited: Duration::ZERO,
+        }
+    }
+
+    async fn ping(node: &mut Node) -> Result<Duration, Refused> {
+        let asked = Instant::now();
+        match node.say("PING").await {
+            Err(lost @ Refused::Lost(_)) => Err(lost),
+            // That it may not be asked is an answer as quick as any.
+            _ => Ok(asked.elapsed()),
+        }
+    }
+
+    async fn measure(&mut self, node: &mut Node) -> Result<(), Refused> {
+        if self.share.is_none() {
+            return Ok(());
+        }
+        let mut pings = Vec::new();
+        for _ in 0..5 {
+            pings.push(Self::ping(node).await?);
+        }
+        self.quiet = median(&mut pings);
+        Ok(())
+    }
+
+    /// After a page that took so long: sleeps what is owed, looks whether the server has become slow.
+    async fn after(&mut self, node: &mut Node, took: Duration) -> Result<Option<Stopped>, Refused> {
+        let Some(share) = self.share else {
+            return Ok(None);
+        };
+        let busy = took.saturating_sub(self.quiet);
+        self.owed += busy.mul_f64(1.0 / share - 1.0);
+        if self.owed >= SLEEP {
+            let slept = Instant::now();
+            tokio::time::sleep(self.owed).await;
+            let slept = slept.elapsed();
+            self.waited += slept;
+            self.owed = self.owed.saturating_sub(slept);
+        }
+        if self.last_ping.elapsed() < PING_EVERY {
+            return Ok(None);
+        }
+        self.last_ping = Instant::now();
+        self.recent.push(Self::ping(node).await?);
+        if self.recent.len() < 5 {
+            return Ok(None);
+        }
+        let now = median(&mut self.recent.clone());
+        self.recent.remove(0);
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let slow = (self.quiet * 5).max(self.quiet + Duration::from_millis(20));
+        Ok((now > slow).then(|| Stopped::Slower {
+            before_us: micros(self.quiet),
+            now_us: micros(now),
+        }))
+    }
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,8 @@
+//! Reports of Redis.
+
+mod bigkeys;
+mod expiry;
+mod head;
+mod hotkeys;
+mod info;
+mod numbers;

@@ -1,0 +1,241 @@
+//! What can't be had of a real server at will: pages that come twice, cursors of 64 bits, a server that loads or dies in
+//! the middle. A stand-in that answers what it is told to; it is no Redis.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use crate::redis_keys::stanch;
+
+/// Answers each command (its words, joined by blanks) with raw bytes; none: it hangs up.
+type Answers = Arc<dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync>;
+
+struct Fake {
+    url: String,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+fn fake(answers: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static) -> Fake {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("redis://{}", listener.local_addr().expect("an address"));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let (answers, kept): (Answers, _) = (Arc::new(answers), Arc::clone(&heard));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (answers, kept) = (Arc::clone(&answers), Arc::clone(&kept));
+            std::thread::spawn(move || serve(stream, &answers, &kept));
+        }
+    });
+    Fake { url, heard }
+}
+
+fn serve(mut stream: TcpStream, answers: &Answers, heard: &Mutex<Vec<String>>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|n| *n > 0)?;
+        let count: usize = line.trim_end().strip_prefix('*')?.parse().ok()?;
+        let mut words = Vec::new();
+        for _ in 0..count {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok()?;
+            let length: usize = line.trim_end().strip_prefix('$')?.parse().ok()?;
+            let mut word = vec![0; length + 2];
+            reader.read_exact(&mut word).ok()?;
+            word.truncate(length);
+            words.push(String::from_utf8_lossy(&word).into_owned());
+        }
+        let command = words.join(" ");
+        let answer = answers(&command);
+        heard.lock().ok()?.push(command);
+        stream.write_all(&answer?).ok()?;
+    }
+}
+
+fn bulk(text: &str) -> Vec<u8> {
+    format!("${}\r\n{text}\r\n", text.len()).into_bytes()
+}
+
+fn page(cursor: &str, keys: &[&str]) -> Vec<u8> {
+    let mut out = b"*2\r\n".to_vec();
+    out.extend(bulk(cursor));
+    out.extend(format!("*{}\r\n", keys.len()).into_bytes());
+    for key in keys {
+        out.extend(bulk(key));
+    }
+    out
+}
+
+/// A healthy one with these pages; the probe for a key asks with COUNT 100.
+fn healthy(command: &str, pages: &[(&str, &str, &[&str])]) -> Option<Vec<u8>> {
+    if let Some(rest) = command.strip_prefix("SCAN ") {
+        let cursor = rest.split(' ').next().unwrap_or_default();
+        let (_, next, keys) = pages.iter().find(|(at, ..)| *at == cursor)?;
+        return Some(page(next, keys));
+    }
+    Some(match command.split(' ').next().unwrap_or_default() {
+        "INFO" => bulk("redis_version:7.2.0\r\nrole:master\r\ncluster_enabled:0\r\n"),
+        "TIME" => [b"*2\r\n".to_vec(), bulk("1700000000"), bulk("0")].concat(),
+        "DBSIZE" => b":4\r\n".to_vec(),
+        "OBJECT" => match command.rsplit(' ').next() {
+            Some("a") => b":9\r\n".to_vec(),
+            Some("b") => b":200\r\n".to_vec(),
+            _ => b":7\r\n".to_vec(),
+        },
+        "TYPE" => b"+string\r\n".to_vec(),
+        "PTTL" | "PEXPIRETIME" => b":-1\r\n".to_vec(),
+        "MEMORY" => b":72\r\n".to_vec(),
+        "PING" => b"+PONG\r\n".to_vec(),
+        _ => b"-ERR unknown command\r\n".to_vec(),
+    })
+}
+
+const LARGEST: &str = "18446744073709551615";
+const PAGES: &[(&str, &str, &[&str])] = &[
+    ("0", LARGEST, &[]),
+    (LARGEST, "9223372036854775808", &["a", "b"]),
+    ("9223372036854775808", "5", &["b", "c"]),
+    ("5", "6", &[]),
+    ("6", "0", &["c", "d"]),
+];
+
+#[test]
+fn pages_that_are_empty_or_come_twice_and_cursors_of_64_bits() {
+    let fake = fake(|command| healthy(command, PAGES));
+    for budget in [&["--full"][..], &[]] {
+        let what = [&["hotkeys", "--json"], budget].concat();
+        let report = stanch(&fake.url, &what).expect_code(0).json();
+        let keys: Vec<(&str, u64)> = report["keys"]
+            .as_array()
+            .expect("keys")
+            .iter()
+            .map(|key| {
+                (
+                    key["key"].as_str().expect("a name"),
+                    key["score"].as_u64().expect("a score"),
+                )
+            })
+            .collect();
+        assert_eq!(keys, [("b", 200), ("a", 9), ("c", 7), ("d", 7)]);
+        assert_eq!(report["coverage"]["complete"], true);
+    }
+    let heard = fake.heard.lock().expect("what was heard");
+    assert!(
+        heard
+            .iter()
+            .any(|command| command == &format!("SCAN {LARGEST} COUNT 1000")),
+        "{heard:?}"
+    );
+    let forbidden = [
+        "KEYS",
+        "SMEMBERS",
+        "LRANGE",
+        "GET ",
+        "HGETALL",
+        "CONFIG",
+        "SELECT",
+        "CLIENT SET",
+    ];
+    assert!(
+        !heard
+            .iter()
+            .any(|command| forbidden.iter().any(|word| command.starts_with(word))),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn a_server_that_reads_its_data_still() {
+    let fake = fake(|_| Some(b"-LOADING Redis is loading the dataset in memory\r\n".to_vec()));
+    for what in ["hotkeys", "expiry", "bigkeys", "info"] {
+        let run = stanch(&fake.url, &[what]).expect_code(3);
+        assert!(
+            run.stderr.contains("LOADING Redis is loading")
+                && run.stderr.contains("try: the same command again"),
+            "{run:?}"
+        );
+    }
+}
+
+#[test]
+fn keys_on_their_way_to_another_node() {
+    let fake = fake(|command| match command {
+        "OBJECT FREQ c" => Some(b"-MOVED 7365 127.0.0.1:7001\r\n".to_vec()),
+        _ => healthy(command, PAGES),
+    });
+    let run = stanch(&fake.url, &["hotkeys", "--full", "--json"]).expect_code(3);
+    assert_eq!(run.json()["coverage"]["moved"], 2);
+    let shown = stanch(&fake.url, &["hotkeys", "--full"]).expect_code(3);
+    assert!(
+        shown.stdout.contains("2 keys: on its way to another node"),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle() {
+    let fake = fake(|command| match command {
+        "SCAN 5 COUNT 1000" => None,
+        _ => healthy(command, PAGES),
+    });
+    for what in ["hotkeys", "expiry", "bigkeys"] {
+        let run = stanch(&fake.url, &[what, "--full", "--json"]).expect_code(3);
+        let coverage = &run.json()["coverage"];
+        assert_eq!(
+            (&coverage["complete"], &coverage["keys_seen"]),
+            (&false.into(), &4.into()),
+            "{what}: {coverage}"
+        );
+        assert_eq!(coverage["nodes"][0]["stopped"]["why"], "failed");
+        let shown = stanch(&fake.url, &[what, "--full"]).expect_code(3);
+        assert!(
+            shown.stdout.contains("incomplete: 4 of about 4 keys seen"),
+            "{shown:?}"
+        );
+    }
+}
+
+#[test]
+fn keys_that_vanish_and_answers_of_older_versions() {
+    let fake = fake(|command| match command {
+        "OBJECT FREQ a" => Some(b"$-1\r\n".to_vec()),
+        "OBJECT FREQ d" => Some(b"-ERR no such key\r\n".to_vec()),
+        "PEXPIRETIME a" => Some(b":-2\r\n".to_vec()),
+        _ => healthy(command, PAGES),
+    });
+    let report = stanch(&fake.url, &["hotkeys", "--full", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(
+        (&report["coverage"]["vanished"], &report["sampled"]),
+        (&2.into(), &4.into()),
+        "{report}"
+    );
+    let report = stanch(&fake.url, &["expiry", "--full", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(report["coverage"]["vanished"], 1);
+    let groups = report["groups"].as_array().expect("groups");
+    let keys: u64 = groups
+        .iter()
+        .filter_map(|group| group["keys"].as_u64())
+        .sum();
+    assert_eq!(keys, 5, "{report}");
+}
+
+#[test]
+fn an_answer_that_is_none() {
+    let garbage = fake(|command| match command.starts_with("SCAN") {
+        true => Some(b"+what?\r\n".to_vec()),
+        false => healthy(command, PAGES),
+    });
+    let run = stanch(&garbage.url, &["expiry", "--full", "--json"]).expect_code(3);
+    assert_eq!(run.json()["coverage"]["complete"], false);
+    let silent = fake(|_| Some(Vec::new()));
+    let run = stanch(
+        &silent.url,
+        &["info", "--connect-timeout", "300ms", "--timeout", "300ms"],
+    )
+    .expect_code(3);
+    assert!(run.stderr.contains("no answer in time"), "{run:?}");
+}
