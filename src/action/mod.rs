@@ -2,8 +2,10 @@
 
 pub mod guard;
 mod prepared;
+mod setting;
 mod signal;
 
 pub use guard::{Approved, ApprovedSignal, Candidate, Choice, Consent, Facts, Guarded, Policy};
 pub use prepared::{ApprovedRollback, PreparedTarget, roll_back};
+pub use setting::{ApprovedSetting, OptIn, SettingChange, set};
 pub use signal::send;

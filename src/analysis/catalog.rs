@@ -162,6 +162,57 @@ pub fn entry(id: FindingId) -> Entry {
             "stanch pg horizon lists what holds it, oldest first, with the way to let it go.",
             "Timeouts for transactions, max_slot_wal_keep_size for slots, an alert on the age of the oldest xmin.",
         ),
+        FindingId::RedisNearLimit => make(
+            "warning from 85 %, critical from 95 % of maxclients, or of maxmemory where nothing may be evicted",
+            None,
+            "A Redis that has no client or no memory left refuses connections or writes, and what it was to keep away from \
+             the database goes there.",
+            "See who is connected (CLIENT LIST) and which group grows (stanch redis bigkeys); raise the limit for now.",
+            "A maxmemory policy that evicts for what is a cache; pools of clients with a bound; alerts at 85 %.",
+        ),
+        FindingId::RedisExpiryCliff => make(
+            "warning: 1,000 or more keys of one group, a tenth of those that expire, do so within the same ten seconds; \
+             critical where that is within five minutes",
+            None,
+            "They were written together with one lifetime, by a warm-up or a deployment. When it ends all of them are \
+             rebuilt from the database at once, each by everybody who misses it.",
+            "Before it comes: write them again with different lifetimes, or extend some (EXPIRE with a random part). While \
+             it happens: hold the callers back, let one of them fill the cache.",
+            "A lifetime with a random part of a fifth (stanch redis expiry gives base and spread); one rebuild at a time; \
+             stale copies while it runs.",
+        ),
+        FindingId::RedisLockTtl => make(
+            "critical: a lock key of a group of cached keys has no TTL; warning: it lives shorter than a rebuild takes",
+            None,
+            "A lock that never expires stays when its holder dies: nobody rebuilds what it guards any more. One that is too \
+             short lets a second rebuild begin while the first runs.",
+            "Without TTL: find its holder; if it is gone, delete the lock or give it a TTL (EXPIRE).",
+            "SET key value NX PX with more than the slowest rebuild, and a release that checks the value.",
+        ),
+        FindingId::RedisHotKey => make(
+            "info: an LFU counter of 140 or more, about a hundred thousand accesses in some minutes",
+            None,
+            "One key takes a large part of what the server does. One core serves it, whatever is added beside it.",
+            "Keep it in the clients' memory for a second, or spread it over several keys.",
+            "Client-side caching, replicas for reads, a smaller value.",
+        ),
+        FindingId::QueueBacklog => make(
+            "warning: a queue over 80 % of its bound, older than its limit, without a live worker, or with overdue jobs; \
+             critical at its bound and from three times its age",
+            None,
+            "Jobs come faster than they are done, or nobody does them. Age tells more than depth: a short queue that \
+             doesn't move is worse than a long one that does.",
+            "Are there workers, and do they take jobs (stanch redis queues --sample 10s)? Stop what is not urgent; add \
+             workers only if what they wait for can take more.",
+            "A bound and an age for each queue in stanch.yaml; alerts on the age; a retry policy with backoff.",
+        ),
+        FindingId::QueueDeadLetters => make(
+            "warning: over 3 times as many dead jobs as are normal for the queue (stanch.yaml)",
+            None,
+            "Jobs fail for good. What they were to do isn't done, and nobody is told.",
+            "Look at the newest ones with the library's own tool: one cause, or many?",
+            "An owner for dead jobs, and a number of them that is normal.",
+        ),
         FindingId::SettingsNoIdleTxTimeout => make(
             "info: idle_in_transaction_session_timeout is off for some session",
             None,
@@ -199,7 +250,10 @@ pub fn runbook(id: FindingId) -> Option<&'static str> {
         FindingId::LockChain | FindingId::LockQueueBehindDdl | FindingId::LockPreparedRoot => {
             Some("lock-pileup")
         }
-        FindingId::QueryStorm => Some("cache-stampede"),
+        FindingId::QueryStorm | FindingId::RedisExpiryCliff | FindingId::RedisLockTtl => {
+            Some("cache-stampede")
+        }
+        FindingId::QueueBacklog | FindingId::QueueDeadLetters => Some("queue-backlog"),
         _ => None,
     }
 }

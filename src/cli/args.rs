@@ -13,9 +13,9 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand,
 
 use self::budget::BudgetCommand;
 use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
-use self::redis::RedisCommand;
+use self::redis::{RedisArgs, RedisCommand};
 use super::complete;
-use crate::drill::Incident;
+use crate::drill::{CacheIncident, Incident};
 use crate::model::{ExitCode, SessionState};
 use crate::source::postgres::catalog;
 use crate::view::Format;
@@ -286,6 +286,8 @@ pub struct TriageArgs {
     #[arg(long, value_name = "NAME=VALUE", add = complete::thresholds())]
     pub threshold: Vec<String>,
     #[command(flatten)]
+    pub redis: RedisArgs,
+    #[command(flatten)]
     pub repeat: RepeatArgs,
 }
 
@@ -398,15 +400,24 @@ pub struct DrillArgs {
 
 /// An incident by its name.
 #[derive(Clone, Copy, Debug)]
-pub struct IncidentArg(pub Incident);
+pub enum IncidentArg {
+    Database(Incident),
+    Cache(CacheIncident),
+}
 
 impl ValueEnum for IncidentArg {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [IncidentArg; Incident::ALL.len()] = {
-            let mut all = [IncidentArg(Incident::Exhaustion); Incident::ALL.len()];
+        const DATABASES: usize = Incident::ALL.len();
+        const ALL: [IncidentArg; DATABASES + CacheIncident::ALL.len()] = {
+            let mut all =
+                [IncidentArg::Database(Incident::Exhaustion); DATABASES + CacheIncident::ALL.len()];
             let mut i = 0;
             while i < all.len() {
-                all[i] = IncidentArg(Incident::ALL[i]);
+                all[i] = if i < DATABASES {
+                    IncidentArg::Database(Incident::ALL[i])
+                } else {
+                    IncidentArg::Cache(CacheIncident::ALL[i - DATABASES])
+                };
                 i += 1;
             }
             all
@@ -415,7 +426,11 @@ impl ValueEnum for IncidentArg {
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.0.name()).help(self.0.summary()))
+        let (name, summary) = match self {
+            Self::Database(incident) => (incident.name(), incident.summary()),
+            Self::Cache(incident) => (incident.name(), incident.summary()),
+        };
+        Some(clap::builder::PossibleValue::new(name).help(summary))
     }
 }
 

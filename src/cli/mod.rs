@@ -4,6 +4,7 @@ mod commands;
 mod complete;
 mod fault;
 mod person;
+mod redis_look;
 mod redis_place;
 mod rounds;
 mod settings;

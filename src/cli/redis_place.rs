@@ -42,6 +42,16 @@ pub fn address(
     Ok(Some(address.with_tls(tls)?))
 }
 
+/// Deadline of the way in, where none is given.
+pub const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// That none is named.
+pub fn which() -> Fault {
+    Fault::Usage(
+        "which Redis? --redis redis://host:6379/0, REDIS_URL, or -d with a target of stanch.yaml that names one".into(),
+    )
+}
+
 /// Opens the Redis of a command that looks at nothing else.
 ///
 /// # Errors
@@ -49,9 +59,7 @@ pub fn address(
 pub async fn open(ctx: &mut Context<'_>, args: &RedisOnly) -> Result<Fleet, Fault> {
     let target = target(args, ctx.env)?;
     warn_of_password(ctx, &args.redis);
-    let address = address(&args.redis, target, ctx.env)?.ok_or_else(|| {
-        Fault::Usage("which Redis? --redis redis://host:6379/0, REDIS_URL, or -d with a target of stanch.yaml that names one".into())
-    })?;
+    let address = address(&args.redis, target, ctx.env)?.ok_or_else(which)?;
     let limits = Limits {
         connect: args.connect_timeout,
         answer: args.timeout,
@@ -122,6 +130,12 @@ impl Looker {
             bar: Progress::new(what, of, ctx.stderr_is_terminal && !ctx.console.quiet),
             stops,
         })
+    }
+}
+
+impl Drop for Looker {
+    fn drop(&mut self) {
+        self.stops.leave();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ways in which a person ends what goes on until it is ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -35,8 +35,11 @@ impl Stop {
 #[derive(Clone, Debug, Default)]
 pub struct Stops {
     count: Arc<AtomicUsize>,
-    watched: Arc<std::sync::atomic::AtomicBool>,
+    watched: Arc<AtomicBool>,
 }
+
+/// So many watch for signals now: without any a signal ends the program again.
+static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
 impl Stops {
     /// From now on the signals are counted instead of ending the program.
@@ -48,13 +51,25 @@ impl Stops {
             return Ok(());
         }
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        WATCHING.fetch_add(1, Ordering::Relaxed);
         let count = Arc::clone(&self.count);
         std::thread::spawn(move || {
-            for _ in signals.forever() {
+            for signal in signals.forever() {
                 count.fetch_add(1, Ordering::Relaxed);
+                if WATCHING.load(Ordering::Relaxed) == 0 {
+                    // It ends the program here, or there is no way to end it.
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
             }
         });
         Ok(())
+    }
+
+    /// What they were watched for is over.
+    pub fn leave(&self) {
+        if self.watched.swap(false, Ordering::Relaxed) {
+            WATCHING.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     pub fn count(&self) -> usize {

@@ -9,6 +9,8 @@ pub enum DrillError {
         "no PostgreSQL server found (postgres and initdb, in PATH or in /usr/lib/postgresql/*/bin)"
     )]
     NoServer,
+    #[error("no Redis server found (redis-server or valkey-server, in PATH)")]
+    NoRedis,
     #[error("{what}: {error}")]
     Io { what: String, error: io::Error },
     #[error("{tool} failed: {output}")]
@@ -31,6 +33,7 @@ impl DrillError {
             Self::NoServer => Some(
                 "install it: apt-get install postgresql, or put its bin folder into PATH".into(),
             ),
+            Self::NoRedis => Some("install it: apt-get install redis-server".into()),
             _ => None,
         }
     }

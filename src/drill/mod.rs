@@ -6,6 +6,7 @@
 
 mod balancer;
 mod cache;
+mod cache_scenes;
 mod error;
 mod find;
 mod folder;
@@ -16,6 +17,7 @@ mod server;
 mod standby;
 
 pub use cache::{Cache, CacheOptions};
+pub use cache_scenes::{CacheIncident, CacheScene};
 pub use error::DrillError;
 pub use find::{bin_dirs, find_tool};
 pub use folder::sweep;

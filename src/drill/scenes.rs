@@ -59,7 +59,7 @@ impl Scene {
 }
 
 /// The shop: its roles and a little data.
-async fn prepare(server: &Server) -> Result<Client, DrillError> {
+pub(super) async fn prepare(server: &Server) -> Result<Client, DrillError> {
     let superuser = server.superuser();
     let first = connect(&server.spec(superuser, "postgres"), "drill").await?;
     batch(&first, &format!("CREATE DATABASE {DATABASE}")).await?;

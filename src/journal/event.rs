@@ -164,6 +164,13 @@ pub enum Effect {
         gid: String,
         database: String,
     },
+    /// A setting of a Redis, for a while.
+    RedisSetting {
+        node: String,
+        name: String,
+        before: String,
+        after: String,
+    },
     /// A command of a runbook, as it was started.
     Command {
         argv: Vec<String>,

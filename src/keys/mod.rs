@@ -2,11 +2,13 @@
 
 mod grouped;
 pub mod groups;
+mod locks;
 pub mod monitor;
 mod spread;
 mod top;
 
 pub use grouped::{Absorb, Grouped};
 pub use groups::{GroupId, Grouping, Pattern, Sample};
+pub use locks::{guarded, guards};
 pub use spread::{Spread, Window};
 pub use top::Top;

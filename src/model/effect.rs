@@ -50,6 +50,8 @@ pub struct Signal {
 pub enum Outcome {
     /// The session (of a cancel: the statement) is no more, and this is seen.
     Gone,
+    /// Of a setting: it has the value that was wanted, and this is seen.
+    Set,
     /// Not what was approved any more, so it wasn't touched: ended, or the pid is somebody else's by now.
     Changed(String),
     /// By the guard, or by the server: its own words.
@@ -65,6 +67,7 @@ impl Outcome {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Gone => "gone",
+            Self::Set => "set",
             Self::Changed(_) => "changed",
             Self::Refused(_) => "refused",
             Self::StillAlive(_) => "still_alive",
@@ -75,7 +78,7 @@ impl Outcome {
 
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Gone => None,
+            Self::Gone | Self::Set => None,
             Self::Changed(why)
             | Self::Refused(why)
             | Self::StillAlive(why)

@@ -25,9 +25,10 @@ pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use redis::{
-    Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, HotGroup, HotKey, HotMethod,
-    HotUnit, Jitter, KeyFacts, KeyName, KeyType, NodeWalk, OwnEffect, RedisCoverage, RedisInfo,
-    RedisMode, RedisRole, RedisTarget, Right, SectionNote, SlowCommand, Stopped, Tally, TypeSum,
+    Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotGroup, HotKey,
+    HotMethod, HotUnit, Jitter, KeyFacts, KeyName, KeyType, Locks, Misses, NodeWalk, OwnEffect,
+    Protection, RedisCoverage, RedisInfo, RedisMode, RedisRole, RedisTarget, Right, SectionNote,
+    SlowCommand, Soft, Stopped, Storming, Tally, TypeSum,
 };
 pub use secret::Secret;
 pub use section::{Part, Section};

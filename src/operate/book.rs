@@ -11,6 +11,7 @@ use super::operator::Operator;
 use super::past::{Past, PastStep};
 use super::world::World;
 use crate::action::Policy;
+use crate::config::RedisConfig;
 use crate::journal::{Event, Journal, JournalError};
 use crate::model::{Snapshot, Thresholds, Timestamp, Verb};
 use crate::runbook::walk::{Came, Ended, Next, Walk};
@@ -108,6 +109,8 @@ pub struct BookRequest {
     pub round: RoundOptions,
     /// The Redis that `redis` steps look at.
     pub redis: Option<RedisAddress>,
+    /// What stanch.yaml says of its keys and queues.
+    pub redis_config: RedisConfig,
     pub thresholds: Thresholds,
     pub runs: PathBuf,
     pub clock: fn() -> Timestamp,

@@ -115,6 +115,9 @@ impl PastEffect {
         match &self.effect {
             Effect::Signal(signal) => format!("{} of pid {}", signal.verb.word(), signal.id.pid),
             Effect::RollbackPrepared { gid, .. } => format!("rollback of {gid}"),
+            Effect::RedisSetting {
+                node, name, after, ..
+            } => format!("{name} = {after} on {node}"),
             Effect::Command { argv } => format!("command {}", argv.join(" ")),
         }
     }

@@ -8,6 +8,7 @@ use super::act::ActError;
 use super::book::BookRequest;
 use super::command::command;
 use super::found::found;
+use super::redis;
 use super::steps::of_command;
 use crate::analysis::triage;
 use crate::model::Snapshot;
@@ -15,7 +16,6 @@ use crate::runbook::walk::Walk;
 use crate::runbook::{Kind, Step};
 use crate::source::postgres::query::{QueryError, run_statement};
 use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
-use crate::source::redis::{self, RedisAddress};
 
 /// Where reads come from.
 #[derive(Clone, Copy)]
@@ -142,7 +142,10 @@ impl World<'_> {
                 };
                 return Ok(looked(step, &argv, stop).await);
             }
-            _ => {
+            other => {
+                let Kind::Redis(report) = other else {
+                    return Ok(Err(Unread::new("step", "a step that reads nothing")));
+                };
                 if self.is_saved() {
                     return Ok(Err(Unread::new(
                         "not_saved",
@@ -150,7 +153,7 @@ impl World<'_> {
                     )));
                 }
                 let limit = step.timeout.unwrap_or(round.statement_timeout);
-                return Ok(asked(request.redis.as_ref(), limit).await);
+                return Ok(asked(&report.text, request, limit, stop).await);
             }
         };
         match found {
@@ -176,31 +179,29 @@ impl World<'_> {
     }
 }
 
-/// What a Redis says of itself, one field a line.
-async fn asked(address: Option<&RedisAddress>, limit: Duration) -> Result<Found, Unread> {
-    let address = address.ok_or_else(|| {
+/// A report of the Redis in front.
+async fn asked(
+    name: &str,
+    request: &BookRequest,
+    limit: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<Found, Unread> {
+    let address = request.redis.as_ref().ok_or_else(|| {
         Unread::new(
             "no_redis",
             "no Redis is given: --redis URL, REDIS_URL, or the target's in stanch.yaml",
         )
     })?;
-    let limits = redis::Limits {
-        connect: limit,
-        answer: limit,
-    };
-    let info = redis::info(address, limits)
-        .await
-        .map_err(|error| Unread::new("redis", error.to_string()))?;
-    let value = serde_json::to_value(&info).unwrap_or_default();
-    let mut text = format!("Redis at {}\n", address.shown());
-    for (name, field) in value.as_object().into_iter().flatten() {
-        let field = match field {
-            Json::Null => "-".to_owned(),
-            Json::String(word) => word.clone(),
-            other => other.to_string(),
-        };
-        text.push_str(&format!("{:24} {field}\n", name.replace('_', " ")));
-    }
+    let read = redis::report(
+        name,
+        address,
+        &request.redis_config,
+        limit,
+        request.clock,
+        stop,
+    );
+    let (lines, value) = read.await.map_err(|why| Unread::new("redis", why))?;
+    let text = format!("Redis at {}\n{}\n", address.shown(), lines.join("\n"));
     Ok(Found::Lines { text, value })
 }
 

@@ -57,6 +57,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
             "operate",
             &[
                 "model", "source", "bundle", "analysis", "action", "journal", "config", "runbook",
+                "keys",
             ],
         ),
         ("runbook", &["model", "sql", "yaml"]),
@@ -110,7 +111,7 @@ fn outside_crates_stay_where_they_belong() {
         ("cel", &["runbook"]),
         ("annotate_snippets", &["runbook"]),
         ("minijinja", &["runbook"]),
-        ("redis::aio", &["source"]),
+        ("redis::aio", &["source", "drill"]),
         ("tokio::process", &["operate"]),
         ("comfy_table", &["view"]),
         ("indicatif", &["view"]),

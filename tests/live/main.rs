@@ -25,6 +25,7 @@ mod redis;
 mod redis_fake;
 mod redis_keys;
 mod redis_places;
+mod redis_stampede;
 mod replay;
 mod reports;
 mod resuming;

@@ -5,5 +5,8 @@ pub mod expiry;
 mod head;
 pub mod hotkeys;
 pub mod info;
+mod look;
+pub mod stampede;
 
 pub use head::{RedisHead, RedisReport};
+pub use look::{Look, RedisPart};

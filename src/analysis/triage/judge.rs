@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{locks, sessions, settings, slots};
 use crate::analysis::Coverage;
+use crate::analysis::redis::{Look, RedisPart};
 use crate::analysis::{Report, blocking, catalog, connections, stanch_command};
 use crate::model::{
     ExitCode, FindingId, Millis, Part, Pattern, Session, Severity, Snapshot, Thresholds, count,
@@ -18,6 +19,9 @@ pub struct Triage {
     pub summary: Summary,
     /// What couldn't be judged, and why.
     pub unknown: Vec<String>,
+    /// The Redis in front, where it was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redis: Option<RedisPart>,
 }
 
 /// The state of the server in numbers, also when nothing is wrong.
@@ -104,6 +108,7 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
             findings,
             summary,
             unknown: judge.unknown,
+            redis: None,
         },
     )
 }
@@ -127,7 +132,37 @@ fn walks(findings: &mut [Finding], snapshot: &Snapshot) {
 impl Report<Triage> {
     pub fn exit_code(&self) -> ExitCode {
         let findings: Vec<&Finding> = self.data.findings.iter().collect();
-        code(&findings, &self.head.coverage)
+        let unseen = self
+            .data
+            .redis
+            .as_ref()
+            .is_some_and(|part| !part.is_complete());
+        match code(&findings, &self.head.coverage) {
+            ExitCode::Ok if unseen => ExitCode::Unknown,
+            code => code,
+        }
+    }
+
+    /// The same with what was found of the Redis in front.
+    #[must_use]
+    pub fn with_redis(mut self, look: Result<&Look, &str>, snapshot: &Snapshot) -> Self {
+        let data = &mut self.data;
+        match look {
+            Ok(look) => {
+                let mut found = look.findings();
+                walks(&mut found, snapshot);
+                data.findings.extend(found);
+                data.unknown.extend(look.unknown());
+                data.redis = Some(look.part());
+            }
+            Err(why) => {
+                data.unknown.push(format!("redis.*, queue.*: {why}"));
+                data.redis = Some(RedisPart::failed(why.to_owned()));
+            }
+        }
+        data.findings
+            .sort_by_key(|f| (std::cmp::Reverse(f.severity), f.id));
+        self
     }
 }
 

@@ -7,3 +7,4 @@ mod settings;
 mod slots;
 
 pub use judge::{Finding, PARTS, Summary, Triage, code, report};
+pub use sessions::running_together;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::judge::Judge;
 use crate::analysis::{connections, horizon};
 use crate::model::{
-    FindingId, Millis, PreparedXact, Session, SessionState, Severity, Snapshot, count,
+    FindingId, Millis, PreparedXact, Session, SessionState, Severity, Snapshot, Storming, count,
 };
 use crate::sql;
 
@@ -163,15 +163,31 @@ fn own_age(
     Some(start.age_at(until.unwrap_or(snapshot.taken_at)))
 }
 
-fn storm(judge: &mut Judge<'_>) {
+/// The statements that several sessions run at the same time, values aside, each for at least so long: those of most
+/// sessions first.
+pub fn running_together(snapshot: &Snapshot, least: Millis, sessions: usize) -> Vec<Storming> {
+    let now = snapshot.taken_at;
+    together(snapshot, least, sessions)
+        .into_iter()
+        .map(|(statement, who)| Storming {
+            statement: shorten(&statement),
+            sessions: who.len() as u64,
+            longest_ms: who
+                .iter()
+                .filter_map(|s| s.query_age(now))
+                .max()
+                .unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn together(snapshot: &Snapshot, least: Millis, sessions: usize) -> Vec<(String, Vec<&Session>)> {
     let mut statements: BTreeMap<String, Vec<&Session>> = BTreeMap::new();
-    for session in
-        connections::clients(judge.snapshot).filter(|s| s.is_active() && !s.waits_on_lock())
-    {
+    for session in connections::clients(snapshot).filter(|s| s.is_active() && !s.waits_on_lock()) {
         // A short statement that many run all the time is what a database is for.
         if session
-            .query_age(judge.snapshot.taken_at)
-            .is_none_or(|age| age < judge.thresholds.storm_age)
+            .query_age(snapshot.taken_at)
+            .is_none_or(|age| age < least)
         {
             continue;
         }
@@ -189,12 +205,18 @@ fn storm(judge: &mut Judge<'_>) {
     }
     let mut storms: Vec<(String, Vec<&Session>)> = statements
         .into_iter()
-        .filter(|(_, who)| who.len() >= judge.thresholds.storm_sessions)
+        .filter(|(_, who)| who.len() >= sessions)
         .collect();
+    storms.sort_by_key(|(_, who)| std::cmp::Reverse(who.len()));
+    storms
+}
+
+fn storm(judge: &mut Judge<'_>) {
+    let limits = judge.thresholds;
+    let storms = together(judge.snapshot, limits.storm_age, limits.storm_sessions);
     if storms.is_empty() {
         return;
     }
-    storms.sort_by_key(|(_, who)| std::cmp::Reverse(who.len()));
     let most = storms[0].1.len();
     let now = judge.snapshot.taken_at;
     let evidence = storms

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{at_least_one, limit};
+use super::{ConnectArgs, at_least_one, limit};
 use crate::cli::complete;
 
 #[derive(Debug, Subcommand)]
@@ -15,6 +15,10 @@ pub enum RedisCommand {
     Info(RedisInfoArgs),
     /// Which keys are hot, by the best way that this server and login allow
     Hotkeys(HotkeysArgs),
+    /// How each hot group is guarded against everybody rebuilding it at once, and what PostgreSQL makes of it
+    Stampede(Box<StampedeArgs>),
+    /// Put back what --enable-keymiss had changed when it was killed
+    Restore(RedisOnly),
     /// The largest keys by bytes and by elements, without making them hotter
     Bigkeys(BigkeysArgs),
     /// When the keys of each group expire: cliffs, their forecast, and the jitter that would flatten them
@@ -89,6 +93,37 @@ pub struct RedisInfoArgs {
     pub sample: Duration,
     #[command(flatten)]
     pub place: RedisOnly,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct StampedeArgs {
+    /// So many groups, and all that are badly guarded
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 20)]
+    pub top: usize,
+    /// How long a rebuild takes: a lock must live longer
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub rebuild: Option<Duration>,
+    /// Read one small value of each hot group: does it carry an expiry of its own, before the key's?
+    #[arg(long)]
+    pub peek: bool,
+    /// A field of such values that holds that expiry, beside the usual names (may be given several times)
+    #[arg(long, value_name = "NAME", requires = "peek")]
+    pub soft_field: Vec<String>,
+    /// Listen to misses of single keys for so long, where the server tells them (keyspace event m)
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "10s")]
+    pub listen: Duration,
+    /// Have the server tell them while we listen (notify-keyspace-events), and put the setting back afterwards
+    #[arg(long)]
+    pub enable_keymiss: bool,
+    /// Judge it for monitoring: exit code 1 or 2 by the worst guard
+    #[arg(long, help_heading = "Output")]
+    pub check: bool,
+    #[command(flatten)]
+    pub walk: WalkArgs,
+    #[command(flatten)]
+    pub redis: RedisArgs,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,13 +1,18 @@
 //! `stanch drill`: sets an incident on a throwaway server, shows its triage, and holds it.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Context;
 use crate::analysis::{Report, triage};
-use crate::cli::args::DrillArgs;
+use clap::Parser as _;
+
+use crate::cli::args::{Args, Command, DrillArgs, IncidentArg};
 use crate::cli::fault::Fault;
 use crate::cli::stop::Stop;
-use crate::drill::{self, DrillError, Incident, Scene, Server, ServerOptions};
+use crate::drill::{
+    self, CacheIncident, CacheScene, DrillError, Incident, Scene, Server, ServerOptions,
+};
 use crate::model::{ExitCode, Thresholds};
 use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
 use crate::view::{self, Names};
@@ -19,7 +24,12 @@ pub async fn run(ctx: &mut Context<'_>, args: &DrillArgs) -> Result<ExitCode, Fa
     let mut stop = Stop::new()?;
     tokio::select! {
         () = stop.asked() => Ok(ExitCode::Ok),
-        done = hold(ctx, args, incident.0) => done,
+        done = async {
+            match incident {
+                IncidentArg::Database(incident) => hold(ctx, args, incident).await,
+                IncidentArg::Cache(incident) => hold_cache(ctx, args, incident).await,
+            }
+        } => done,
     }
 }
 
@@ -27,6 +37,7 @@ fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
     let all: Vec<(&str, &str)> = Incident::ALL
         .iter()
         .map(|i| (i.name(), i.summary()))
+        .chain(CacheIncident::ALL.iter().map(|i| (i.name(), i.summary())))
         .collect();
     let names = Names {
         list: "drills",
@@ -76,6 +87,59 @@ async fn hold(
     or: {place}"
     ));
     view::show(ctx.console, &report)?;
+    stay(ctx, args).await
+}
+
+/// An incident in front of the database, shown by the command for it.
+async fn hold_cache(
+    ctx: &mut Context<'_>,
+    args: &DrillArgs,
+    incident: CacheIncident,
+) -> Result<ExitCode, Fault> {
+    let path = ctx.env.get("PATH").map_or("", String::as_str);
+    let redis = ["redis-server", "valkey-server"]
+        .iter()
+        .find_map(|name| drill::find_tool(path, name))
+        .ok_or(DrillError::NoRedis)?;
+    let postgres = match incident {
+        CacheIncident::Stampede => drill::bin_dirs(path)
+            .into_iter()
+            .next()
+            .ok_or(DrillError::NoServer)?,
+        CacheIncident::HotKey | CacheIncident::QueueBacklog => PathBuf::new(),
+    };
+    ctx.console.note(&format!(
+        "drill {}: starting a throwaway Redis",
+        incident.name()
+    ));
+    let scene = CacheScene::set(incident, &redis, &postgres).await?;
+    ctx.console.note(&format!(
+        "drill {}: {}",
+        incident.name(),
+        incident.summary()
+    ));
+    let url = scene.redis_url();
+    ctx.console.warn(&format!("redis: {url}"));
+    let mut line = vec!["stanch"];
+    line.extend(incident.shown_by());
+    line.extend(["--redis", &url]);
+    let database = scene
+        .database()
+        .map(|server| server.url(server.superuser(), Scene::database()));
+    if let Some(database) = &database {
+        ctx.console.warn(&format!("server: \"{database}\""));
+        line.extend(["-d", database]);
+    }
+    ctx.console.warn(&format!("shown by: {}", line.join(" ")));
+    let parsed = Args::try_parse_from(&line).map_err(|error| Fault::Usage(error.to_string()))?;
+    if let Some(Command::Redis(command)) = parsed.command {
+        super::redis::run(ctx, command).await?;
+    }
+    stay(ctx, args).await
+}
+
+/// As long as the person wants.
+async fn stay(ctx: &mut Context<'_>, args: &DrillArgs) -> Result<ExitCode, Fault> {
     if !args.once {
         match args.hold {
             Some(time) => {

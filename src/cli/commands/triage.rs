@@ -4,20 +4,43 @@ use super::Context;
 use crate::analysis::triage;
 use crate::cli::args::TriageArgs;
 use crate::cli::fault::Fault;
+use crate::cli::redis_look;
 use crate::cli::rounds::{self, Check, Job};
 use crate::cli::settings;
-use crate::model::ExitCode;
+use crate::model::{ExitCode, Snapshot};
 
 pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, Fault> {
     let thresholds = settings::thresholds(ctx.env, &args.threshold)?;
+    let snapshot = &args.repeat.snapshot;
+    if args.redis.redis.is_some() {
+        // A saved snapshot has no Redis in it, and a walk over all keys isn't for every other second.
+        for (given, option) in [
+            (snapshot.from.is_some(), "--from"),
+            (snapshot.save.is_some(), "--save"),
+            (snapshot.check, "--check"),
+            (args.repeat.every.is_some(), "--every"),
+        ] {
+            if given {
+                return Err(Fault::Usage(format!("--redis can't be used with {option}")));
+            }
+        }
+    }
+    let look = redis_look::look(ctx, &args.redis).await?;
+    let make = |snapshot: &Snapshot| {
+        let report = triage::report(snapshot, &thresholds);
+        match &look {
+            Some(look) => report.with_redis(look.as_ref().map_err(String::as_str), snapshot),
+            None => report,
+        }
+    };
     let job = Job {
         name: "triage",
         check: Check::Findings(&[""]),
         thresholds: &args.threshold,
         parts: triage::PARTS,
-        make: &|snapshot| triage::report(snapshot, &thresholds),
+        make: &make,
         code: |report| report.exit_code(),
         refusal_is_answer: true,
     };
-    rounds::run(ctx, &args.repeat.snapshot, args.repeat.every, job).await
+    rounds::run(ctx, snapshot, args.repeat.every, job).await
 }

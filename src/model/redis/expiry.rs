@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Millis, Percent, Timestamp};
+use crate::model::{Millis, Percent, Timestamp, counted};
 
 /// What a group's expiry times come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -82,4 +82,18 @@ pub struct Cliff {
     pub group: String,
     /// Of the keys of the group that expire.
     pub share: Percent,
+}
+
+impl Cliff {
+    /// `in 4m 12s (14:05:00 UTC) 94,000 keys of catalog:product:* expire within 10 s: 63.0 % of its expiring keys`
+    pub fn forecast(&self) -> String {
+        format!(
+            "in {} ({} UTC) {} of {} expire within 10 s: {:.1} % of its expiring keys",
+            self.in_ms,
+            self.at.utc().format("%H:%M:%S"),
+            counted(self.keys, "key"),
+            self.group,
+            self.share.0
+        )
+    }
 }

@@ -7,6 +7,7 @@ mod hot;
 mod info;
 mod key;
 mod rights;
+mod stampede;
 mod target;
 
 pub use big::{BigKey, GroupSum, TypeSum};
@@ -16,4 +17,5 @@ pub use hot::{HotGroup, HotKey, HotMethod, HotUnit, KeyFacts};
 pub use info::RedisInfo;
 pub use key::{KeyName, KeyType};
 pub use rights::{Allowed, Right, SlowCommand};
+pub use stampede::{Guarded, Locks, Misses, Protection, Soft, Storming};
 pub use target::{RedisMode, RedisRole, RedisTarget};

@@ -1,6 +1,7 @@
-//! The server's own time.
+//! The server's own time, and single settings.
 
-use super::fleet::Fleet;
+use super::error::Refused;
+use super::fleet::{Fleet, Node};
 use super::value;
 use crate::model::Timestamp;
 
@@ -12,4 +13,14 @@ pub async fn time(fleet: &mut Fleet) -> Option<Timestamp> {
     let micros = parts.get(1).and_then(value::int)?;
     let at = chrono::DateTime::from_timestamp(seconds, u32::try_from(micros).ok()? * 1000)?;
     Some(Timestamp::new(at))
+}
+
+/// What a setting is; `None`: the server has none of that name.
+///
+/// # Errors
+/// What CONFIG GET is refused for.
+pub async fn setting(node: &mut Node, name: &str) -> Result<Option<String>, Refused> {
+    let found = node.ask(&[b"CONFIG", b"GET", name.as_bytes()]).await?;
+    let fields = value::fields(found);
+    Ok(value::field(&fields, name).and_then(value::text))
 }

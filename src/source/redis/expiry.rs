@@ -76,7 +76,7 @@ pub async fn expiry_pass(
 }
 
 /// Redis from 7.0 on and every Valkey has PEXPIRETIME; where the version isn't told, the older way works everywhere.
-fn tells_the_moment(fleet: &Fleet) -> bool {
+pub(super) fn tells_the_moment(fleet: &Fleet) -> bool {
     let target = &fleet.target;
     let version = target.server_version.as_deref().unwrap_or_default();
     let major: u32 = version

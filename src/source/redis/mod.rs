@@ -10,19 +10,28 @@ mod fleet;
 mod groups;
 mod hot;
 mod info;
+mod keymiss;
 mod monitor;
 mod rights;
+mod soft;
+mod stampede;
 mod value;
 mod walk;
 
 pub use address::{RedisAddress, TlsFiles};
 pub use big::{BigOptions, BigPass, big_pass};
-pub use clock::time;
+pub use clock::{setting, time};
 pub use error::{RedisError, Refused, Why};
 pub use expiry::{ExpiryPass, expiry_pass};
 pub use fleet::{Fleet, Limits, Node, open};
 pub use hot::{HotOptions, HotPass, Lfu, lfu_pass, probe_lfu};
 pub use info::{Facts, hit_pct, info, node_info};
+pub use keymiss::{
+    SETTING as EVENTS_SETTING, classes as event_classes, flags as event_flags, listen_for_misses,
+    tells_misses, with_misses,
+};
 pub use monitor::{MonitorLimits, monitor_pass};
 pub use rights::{rights, slow_log};
+pub use soft::SoftFields;
+pub use stampede::{Seen, StampedeOptions, StampedePass, look_into, stampede_pass};
 pub use walk::{Answer, Budget, PerKey, Plan, Watch, walk};

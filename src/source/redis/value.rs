@@ -1,4 +1,4 @@
-//! Answers of either protocol as plain data.
+//! Answers of either protocol as plain data: RESP2 gives a map as a flat array, RESP3 as a map.
 
 use redis::Value;
 
@@ -39,4 +39,32 @@ pub fn list(value: Value) -> Vec<Value> {
         Value::Array(values) | Value::Set(values) => values,
         _ => Vec::new(),
     }
+}
+/// Fields by name, of a map or of a flat array.
+pub fn fields(value: Value) -> Vec<(String, Value)> {
+    match value {
+        Value::Map(pairs) => pairs
+            .into_iter()
+            .filter_map(|(name, value)| Some((text(&name)?, value)))
+            .collect(),
+        Value::Array(values) => {
+            let mut values = values.into_iter();
+            let mut pairs = Vec::new();
+            while let (Some(name), Some(value)) = (values.next(), values.next()) {
+                if let Some(name) = text(&name) {
+                    pairs.push((name, value));
+                }
+            }
+            pairs
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// One field of `fields`.
+pub fn field<'v>(fields: &'v [(String, Value)], name: &str) -> Option<&'v Value> {
+    fields
+        .iter()
+        .find(|(n, _)| n == name)
+        .map(|(_, value)| value)
 }

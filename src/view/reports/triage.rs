@@ -22,6 +22,9 @@ impl Table for Triage {
         let mut out = String::new();
         let most = style.width.unwrap_or(usize::MAX);
         out.push_str(&wrap(&self.sentence(head), most, 0));
+        if let Some(redis) = &self.redis {
+            out.push_str(&wrap(&clean(&redis.summary), most, 0));
+        }
         for finding in &findings {
             out.push('\n');
             describe(&mut out, finding, style);
@@ -50,6 +53,7 @@ impl Table for Triage {
 
     fn sentences(&self, head: &Head) -> Vec<String> {
         let mut sentences = vec![self.sentence(head)];
+        sentences.extend(self.redis.iter().map(|redis| redis.summary.clone()));
         sentences.extend(
             self.unknown
                 .iter()

@@ -4,6 +4,8 @@ mod bigkeys;
 mod expiry;
 mod hotkeys;
 mod info;
+mod restore;
+mod stampede;
 
 use super::Context;
 use crate::analysis::redis::RedisReport;
@@ -15,6 +17,8 @@ use crate::source::redis::{Fleet, time};
 pub async fn run(ctx: &mut Context<'_>, command: RedisCommand) -> Result<ExitCode, Fault> {
     match command {
         RedisCommand::Info(args) => info::run(ctx, &args).await,
+        RedisCommand::Stampede(args) => stampede::run(ctx, &args).await,
+        RedisCommand::Restore(args) => restore::run(ctx, &args).await,
         RedisCommand::Bigkeys(args) => bigkeys::run(ctx, &args).await,
         RedisCommand::Expiry(args) => expiry::run(ctx, &args).await,
         RedisCommand::Hotkeys(args) => hotkeys::run(ctx, &args).await,

@@ -128,6 +128,11 @@ fn told(record: &Record) -> String {
                 format!("effect {n}: {} {}", signal.verb.word(), signal.id.pid)
             }
             Effect::RollbackPrepared { gid, .. } => format!("effect {n}: roll back {gid}"),
+            Effect::RedisSetting {
+                node, name, after, ..
+            } => {
+                format!("effect {n}: set {name} to {after:?} on {node}")
+            }
             Effect::Command { argv } => format!("effect {n}: run {}", argv.join(" ")),
         },
         Event::EffectResult { n, outcome, .. } => match outcome.reason() {

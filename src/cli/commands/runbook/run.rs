@@ -14,6 +14,7 @@ use crate::cli::fault::Fault;
 use crate::cli::person::Person;
 use crate::cli::rounds;
 use crate::cli::settings::{self as cli_settings, ActSettings, ConnectSettings};
+use crate::config::RedisConfig;
 use crate::journal::{Event, Journal, JournalError, TargetLock, hash};
 use crate::model::{ExitCode, Thresholds};
 use crate::operate::{BookRequest, Past, Said, Walked, Walker as _, World, walk};
@@ -61,6 +62,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
         wait: args.walk.wait,
         round: settings.round,
         redis,
+        redis_config: cli_settings::redis_config(ctx.env)?,
         ..request(&args.walk.allow, &acting, target_name, thresholds)
     };
     let begun = Begun {
@@ -129,6 +131,7 @@ pub fn request(
             deadline: Duration::ZERO,
         },
         redis: None,
+        redis_config: RedisConfig::default(),
         thresholds,
         runs: acting.runs(),
         clock: rounds::local_now,

@@ -22,7 +22,7 @@ impl Table<RedisHead> for Expiry {
         let most = style.width.unwrap_or(usize::MAX);
         let mut out = sentence(&self.summary(head), style);
         for cliff in self.cliffs.iter().take(MOST_CLIFFS) {
-            out.push_str(&wrap(&forecast(cliff), most, 2));
+            out.push_str(&wrap(&clean(&cliff.forecast()), most, 2));
         }
         if self.cliffs.len() > MOST_CLIFFS {
             out.push_str(&format!(
@@ -73,7 +73,7 @@ impl Table<RedisHead> for Expiry {
 
     fn sentences(&self, head: &RedisHead) -> Vec<String> {
         std::iter::once(self.summary(head))
-            .chain(self.cliffs.iter().map(forecast))
+            .chain(self.cliffs.iter().map(Cliff::forecast))
             .collect()
     }
 
@@ -164,18 +164,6 @@ impl Expiry {
         }
         out
     }
-}
-
-/// `in 4m 12s (14:05:00 UTC) 94,000 keys of catalog:product:* expire within 10 s: 63 % of the group`
-pub fn forecast(cliff: &Cliff) -> String {
-    clean(&format!(
-        "in {} ({} UTC) {} of {} expire within 10 s: {:.1} % of those that expire",
-        cliff.in_ms,
-        cliff.at.utc().format("%H:%M:%S"),
-        counted(cliff.keys, "key"),
-        cliff.group,
-        cliff.share.0
-    ))
 }
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

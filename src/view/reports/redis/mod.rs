@@ -6,3 +6,4 @@ mod head;
 mod hotkeys;
 mod info;
 mod numbers;
+mod stampede;

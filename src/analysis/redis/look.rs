@@ -1,0 +1,277 @@
+//! What triage finds of a Redis: from one look at its numbers, its groups and its queues.
+
+use serde::Serialize;
+
+use super::stampede::Stampede;
+use crate::analysis::{catalog, redis_command, triage::Finding};
+use crate::model::{
+    FindingId, Guarded, Millis, Percent, Protection, RedisCoverage, RedisInfo, RedisTarget,
+    Severity, counted, thousands,
+};
+
+/// All that was seen in one look.
+#[derive(Clone, Debug)]
+pub struct Look {
+    pub target: RedisTarget,
+    pub coverage: RedisCoverage,
+    /// `None` where INFO isn't permitted.
+    pub info: Option<RedisInfo>,
+    pub stampede: Stampede,
+    /// The hottest key by its counter, with its group.
+    pub hottest: Option<(String, String, u8)>,
+}
+
+/// In triage's report: which Redis, and how much of it was seen; or why nothing was.
+#[derive(Clone, Debug, Serialize)]
+pub struct RedisPart {
+    pub target: Option<RedisTarget>,
+    pub coverage: Option<RedisCoverage>,
+    pub summary: String,
+    /// Why it couldn't be looked at.
+    pub failed: Option<String>,
+}
+
+impl RedisPart {
+    pub fn failed(why: String) -> Self {
+        Self {
+            target: None,
+            coverage: None,
+            summary: format!("Redis couldn't be looked at: {why}"),
+            failed: Some(why),
+        }
+    }
+
+    /// All of it was seen.
+    pub fn is_complete(&self) -> bool {
+        self.coverage
+            .as_ref()
+            .is_some_and(|coverage| coverage.complete)
+    }
+}
+
+/// A counter of so much is of a key that is read about a hundred thousand times in some minutes (lfu-log-factor 10).
+const HOT: u8 = 140;
+/// Of maxmemory and of maxclients.
+const NEAR: f64 = 85.0;
+const FULL: f64 = 95.0;
+/// What expires within ten seconds is worth a word from so many keys on.
+const CLIFF_KEYS: u64 = 1000;
+const CLIFF_SOON: Millis = Millis::from_secs(300);
+
+impl Look {
+    pub fn part(&self) -> RedisPart {
+        let mut words = vec![format!(
+            "{} {} at {}",
+            self.target
+                .product
+                .as_deref()
+                .map_or("Redis", |product| if product == "valkey" {
+                    "Valkey"
+                } else {
+                    "Redis"
+                }),
+            self.target
+                .server_version
+                .as_deref()
+                .unwrap_or("of an unknown version"),
+            self.target.label()
+        )];
+        if let Some(keys) = self.coverage.keys_seen {
+            words.push(counted(keys, "key"));
+        }
+        if let Some(info) = &self.info {
+            if let Some(pct) = info.hit_pct {
+                words.push(format!("{pct:.1} % hits since its start"));
+            }
+            if let (Some(clients), Some(most)) = (info.connected_clients, info.maxclients) {
+                words.push(format!(
+                    "{} of {} clients",
+                    thousands(clients),
+                    thousands(most)
+                ));
+            }
+        }
+        RedisPart {
+            target: Some(self.target.clone()),
+            coverage: Some(self.coverage.clone()),
+            summary: words.join(", "),
+            failed: None,
+        }
+    }
+
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        found.extend(self.near_limit());
+        found.extend(self.cliffs());
+        found.extend(self.locks());
+        found.extend(self.hot());
+        found
+    }
+
+    /// What couldn't be judged, and why.
+    pub fn unknown(&self) -> Vec<String> {
+        let mut unknown = Vec::new();
+        if self.info.is_none() {
+            unknown.push("redis.near_limit: INFO isn't permitted to this login (+info)".into());
+        }
+        if !self.coverage.complete {
+            let seen = self
+                .coverage
+                .keys_seen
+                .map_or_else(|| "some".into(), thousands);
+            unknown.push(format!(
+                "redis.expiry_cliff, redis.lock_ttl, redis.hot_key: {seen} keys were seen, not all"
+            ));
+        }
+        if self.hottest.is_none() {
+            unknown.push("redis.hot_key: the server has no LFU counters (stanch redis hotkeys says what would tell)".into());
+        }
+        unknown
+    }
+
+    fn find(
+        &self,
+        id: FindingId,
+        severity: Severity,
+        title: String,
+        evidence: Vec<String>,
+        next: &str,
+    ) -> Finding {
+        Finding {
+            id,
+            severity,
+            pattern: None,
+            title,
+            evidence,
+            caused_by: Vec::new(),
+            next: vec![redis_command(next, &self.target)],
+            runbook: catalog::runbook(id).map(Into::into),
+        }
+    }
+
+    fn near_limit(&self) -> Option<Finding> {
+        let info = self.info.as_ref()?;
+        let pct = |part: Option<u64>, whole: Option<u64>| {
+            Percent::of(part?, whole.filter(|most| *most > 0)?)
+        };
+        let memory = pct(info.used_memory_bytes, info.maxmemory_bytes);
+        let clients = pct(info.connected_clients, info.maxclients);
+        let policy = info.maxmemory_policy.as_deref().unwrap_or("unknown");
+        let mut evidence = Vec::new();
+        let mut severity = None;
+        let mut worse = |is_full: bool| {
+            let level = if is_full {
+                Severity::Critical
+            } else {
+                Severity::Warning
+            };
+            severity = severity.max(Some(level));
+        };
+        // A cache that evicts is meant to be full; one that may not evict refuses writes.
+        if let Some(used) = memory.filter(|used| used.0 >= NEAR && policy == "noeviction") {
+            worse(used.0 >= FULL);
+            evidence.push(format!("{used} of maxmemory, and nothing may be evicted (noeviction): writes are refused when it is full"));
+        }
+        if let Some(used) = clients.filter(|used| used.0 >= NEAR) {
+            worse(used.0 >= FULL);
+            evidence.push(format!("{used} of maxclients"));
+        }
+        let severity = severity?;
+        let title = "a limit of the Redis is nearly reached".to_owned();
+        Some(self.find(FindingId::RedisNearLimit, severity, title, evidence, "info"))
+    }
+
+    fn cliffs(&self) -> Option<Finding> {
+        let cliffs = &self.stampede.cliffs;
+        let next = cliffs
+            .iter()
+            .filter(|cliff| cliff.keys >= CLIFF_KEYS)
+            .min_by_key(|cliff| cliff.at)?;
+        let soon = next.in_ms <= CLIFF_SOON;
+        let title = format!(
+            "in {} {} of {} expire within 10 s",
+            next.in_ms,
+            counted(next.keys, "key"),
+            next.group
+        );
+        let evidence = cliffs
+            .iter()
+            .take(3)
+            .map(|cliff| {
+                format!(
+                    "{} UTC: {} of {}, {:.1} % of those of the group that expire",
+                    cliff.at.utc().format("%H:%M:%S"),
+                    counted(cliff.keys, "key"),
+                    cliff.group,
+                    cliff.share.0
+                )
+            })
+            .collect();
+        let severity = if soon {
+            Severity::Critical
+        } else {
+            Severity::Warning
+        };
+        Some(self.find(
+            FindingId::RedisExpiryCliff,
+            severity,
+            title,
+            evidence,
+            "expiry",
+        ))
+    }
+
+    fn locks(&self) -> Option<Finding> {
+        let bad: Vec<&Guarded> = self
+            .stampede
+            .stampede
+            .iter()
+            .filter(|group| {
+                matches!(
+                    group.verdict,
+                    Protection::LockWithoutTtl | Protection::LockTooShort
+                )
+            })
+            .collect();
+        let first = bad.first()?;
+        let title = format!(
+            "{}: {}",
+            first.locks.group.as_deref().unwrap_or(&first.group),
+            first.verdict.word()
+        );
+        let evidence = bad
+            .iter()
+            .flat_map(|group| group.evidence.iter().take(2).cloned())
+            .collect();
+        let severity = match first.verdict {
+            Protection::LockWithoutTtl => Severity::Critical,
+            _ => Severity::Warning,
+        };
+        Some(self.find(
+            FindingId::RedisLockTtl,
+            severity,
+            title,
+            evidence,
+            "stampede",
+        ))
+    }
+
+    fn hot(&self) -> Option<Finding> {
+        let (key, group, counter) = self
+            .hottest
+            .as_ref()
+            .filter(|(_, _, counter)| *counter >= HOT)?;
+        let title = format!("{key} is hot: its LFU counter is {counter} of 255");
+        let evidence = vec![
+            format!("of group {group}"),
+            "a counter is a logarithm: from about 140 on, a hundred thousand accesses in some minutes".into(),
+        ];
+        Some(self.find(
+            FindingId::RedisHotKey,
+            Severity::Info,
+            title,
+            evidence,
+            "hotkeys",
+        ))
+    }
+}

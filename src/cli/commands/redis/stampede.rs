@@ -1,0 +1,265 @@
+//! `stanch redis stampede`
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
+
+use super::{clock, listing_code};
+use crate::action::{OptIn, SettingChange};
+use crate::analysis::redis::stampede::{self, Around, GroupSeen};
+use crate::analysis::{redis_command, triage};
+use crate::cli::args::redis::StampedeArgs;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::redis_place::{self, Looker};
+use crate::cli::rounds;
+use crate::cli::settings::{self, ActSettings, ConnectSettings};
+use crate::journal::{Event, Journal};
+use crate::keys::Grouping;
+use crate::model::{ExitCode, Misses, Outcome, Part, Storming};
+use crate::operate::change_settings;
+use crate::source::postgres::{Parts, round};
+use crate::source::redis::{
+    self, EVENTS_SETTING, Fleet, Lfu, Limits, Refused, Seen, SoftFields, StampedeOptions,
+    event_flags, listen_for_misses, look_into, probe_lfu, stampede_pass, tells_misses, with_misses,
+};
+use crate::view;
+
+pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode, Fault> {
+    let patterns = redis_place::patterns(ctx.env)?;
+    let mut fleet = open(ctx, args).await?;
+    let place = fleet.target.label();
+    let taken_at = clock(ctx, &mut fleet).await;
+    let counters = probe_lfu(&mut fleet)
+        .await
+        .map_err(|lost| lost.at(&place))?
+        == Lfu::Counts;
+    let looker = Looker::new(ctx, "reading counters and expiry times", "keys")?;
+    let options = StampedeOptions {
+        pattern: args.walk.pattern.as_ref().map(|pattern| pattern.as_bytes()),
+        patterns,
+        budget: redis_place::budget(&args.walk),
+        counters,
+    };
+    let mut pass = stampede_pass(&mut fleet, taken_at, options, &looker).await;
+    if args.peek {
+        let fields = SoftFields::new(&args.soft_field, taken_at);
+        let mut hot: Vec<&mut Seen> = pass
+            .groups
+            .iter_mut()
+            .filter(|seen| seen.spread.with_ttl > 0)
+            .collect();
+        hot.sort_by_key(|seen| std::cmp::Reverse((seen.hottest, seen.spread.with_ttl)));
+        hot.truncate(args.top);
+        look_into(&mut fleet, &mut hot, &fields, &mut pass.coverage).await;
+    }
+    drop(looker);
+    let (mut misses, misses_by) = misses(ctx, args, &mut fleet, &mut pass.grouping).await?;
+    let statements = statements(ctx, args).await?;
+    let mut groups: Vec<GroupSeen> = pass
+        .groups
+        .into_iter()
+        .map(|seen| GroupSeen {
+            misses: misses.remove(&seen.group),
+            group: seen.group,
+            spread: seen.spread,
+            hottest: seen.hottest,
+            soft: seen.soft,
+        })
+        .collect();
+    // Keys that are missed and weren't there to be seen.
+    groups.extend(misses.into_iter().map(|(group, misses)| GroupSeen {
+        group,
+        spread: crate::keys::Spread::new(1),
+        hottest: None,
+        soft: crate::model::Soft::default(),
+        misses: Some(misses),
+    }));
+    let around = Around {
+        rebuild: args.rebuild.map(Into::into),
+        misses_by,
+        statements,
+        top: args.top,
+    };
+    let report = stampede::report(taken_at, fleet.target, pass.coverage, groups, around);
+    view::show(ctx.console, &report)?;
+    Ok(match args.check {
+        true => report.exit_code(),
+        false => listing_code(&report),
+    })
+}
+
+async fn open(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<Fleet, Fault> {
+    let name = args.connect.dbname.as_deref();
+    let target = match name {
+        Some(name)
+            if settings::redis_targets(ctx.env)?
+                .iter()
+                .any(|known| known == name) =>
+        {
+            Some(name)
+        }
+        _ => None,
+    };
+    redis_place::warn_of_password(ctx, &args.redis);
+    let address =
+        redis_place::address(&args.redis, target, ctx.env)?.ok_or_else(redis_place::which)?;
+    let limits = Limits {
+        connect: args.connect.connect_timeout.unwrap_or(redis_place::CONNECT),
+        answer: args.connect.deadline,
+    };
+    Ok(redis::open(&address, target, limits).await?)
+}
+
+type ByGroup = HashMap<String, Misses>;
+
+/// Listens where the server tells misses already, or where it is asked to by name.
+async fn misses(
+    ctx: &mut Context<'_>,
+    args: &StampedeArgs,
+    fleet: &mut Fleet,
+    grouping: &mut Grouping,
+) -> Result<(ByGroup, Option<&'static str>), Fault> {
+    let place = fleet.target.label();
+    let mut off = Vec::new();
+    for node in &mut fleet.nodes {
+        match event_flags(node).await {
+            Ok(flags) if tells_misses(&flags) => {}
+            Ok(flags) => off.push(SettingChange {
+                node: node.name.clone(),
+                name: EVENTS_SETTING.into(),
+                after: with_misses(&flags),
+                before: flags,
+            }),
+            Err(lost @ Refused::Lost(_)) => return Err(lost.at(&place).into()),
+            // Whether they are on can't be told: whoever wants to know says so.
+            Err(refused) if args.enable_keymiss => return Err(refused.at(&place).into()),
+            Err(_) => return Ok((HashMap::new(), None)),
+        }
+    }
+    if off.is_empty() {
+        let looker = Looker::new(ctx, "listening", "misses")?;
+        let heard = listen_for_misses(fleet, grouping, args.listen, &looker).await;
+        return Ok((
+            heard.map_err(|refused| refused.at(&place))?,
+            Some("events that were on"),
+        ));
+    }
+    if !args.enable_keymiss {
+        return Ok((HashMap::new(), None));
+    }
+    let heard = with_events(ctx, args, fleet, grouping, off).await?;
+    Ok((
+        heard.map_err(|refused| refused.at(&place))?,
+        Some("--enable-keymiss"),
+    ))
+}
+
+/// Switches the events on, listens, and puts the setting back whatever happened meanwhile.
+async fn with_events(
+    ctx: &mut Context<'_>,
+    args: &StampedeArgs,
+    fleet: &mut Fleet,
+    grouping: &mut Grouping,
+    changes: Vec<SettingChange>,
+) -> Result<Result<ByGroup, Refused>, Fault> {
+    let acting = ActSettings::of(ctx.env)?;
+    let mut journal = journal(&acting, fleet)?;
+    let no_journal = |error: crate::journal::JournalError| Fault::Save(error.to_string());
+    // From here on a Ctrl-C ends the listening, not the program.
+    let looker = Looker::new(ctx, "listening", "misses")?;
+    let made = change_settings(fleet, &mut journal, changes, OptIn::EnableKeymiss, 0)
+        .await
+        .map_err(no_journal)?;
+    let failed = made.iter().find(|(_, outcome)| *outcome != Outcome::Set);
+    let heard = match failed {
+        None => listen_for_misses(fleet, grouping, args.listen, &looker).await,
+        Some((change, outcome)) => Err(Refused::Other(format!(
+            "{} isn't set on {}: {}",
+            change.name,
+            change.node,
+            outcome.reason().unwrap_or_else(|| outcome.word())
+        ))),
+    };
+    let back: Vec<SettingChange> = made
+        .iter()
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Set | Outcome::Failed(_)))
+        .map(|(change, _)| change.back())
+        .collect();
+    let restored = change_settings(fleet, &mut journal, back, OptIn::Restore, made.len()).await;
+    // Only now may a Ctrl-C end the program again.
+    drop(looker);
+    for (change, outcome) in restored.map_err(no_journal)? {
+        match &outcome {
+            Outcome::Set => ctx.console.note(&format!(
+                "{} on {} is {:?} again",
+                change.name, change.node, change.after
+            )),
+            other => ctx.console.error(
+                &format!(
+                    "{} on {} is not put back to {:?}: {}",
+                    change.name,
+                    change.node,
+                    change.after,
+                    other.reason().unwrap_or_else(|| other.word())
+                ),
+                Some(&redis_command("restore", &fleet.target)),
+            ),
+        }
+    }
+    journal
+        .write(Event::RunEnd { code: 0 })
+        .map_err(no_journal)?;
+    Ok(heard)
+}
+
+/// Of what changes a Redis for a while.
+fn journal(acting: &ActSettings, fleet: &Fleet) -> Result<Journal, Fault> {
+    let no_journal = |error: crate::journal::JournalError| Fault::Save(error.to_string());
+    let at = rounds::local_now().utc().format("%Y%m%dT%H%M%SZ");
+    let mut journal = Journal::create(
+        &acting.runs(),
+        &format!("{at}-redis-setting"),
+        rounds::local_now,
+    )
+    .map_err(no_journal)?;
+    journal
+        .write(Event::RunStart {
+            what: "redis setting".into(),
+            target: fleet.target.label(),
+            login: fleet
+                .target
+                .user
+                .clone()
+                .unwrap_or_else(|| "default".into()),
+            operator: acting.operator.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            evidence: String::new(),
+        })
+        .map_err(no_journal)?;
+    Ok(journal)
+}
+
+/// What PostgreSQL runs many times at once; only where it is named.
+async fn statements(
+    ctx: &mut Context<'_>,
+    args: &StampedeArgs,
+) -> Result<Option<Vec<Storming>>, Fault> {
+    if args.connect.dbname.is_none() && args.connect.host.is_none() {
+        return Ok(None);
+    }
+    let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
+    let limits = settings::thresholds(ctx.env, &[])?;
+    let connected = rounds::connect(ctx, &settings).await?;
+    let snapshot = round(
+        &connected,
+        Parts::of(&[Part::Activity, Part::Login, Part::Server]),
+        settings.round,
+    )
+    .await;
+    connected.close().await;
+    Ok(Some(triage::running_together(
+        &snapshot?,
+        limits.storm_age,
+        limits.storm_sessions,
+    )))
+}

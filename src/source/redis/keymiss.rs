@@ -1,0 +1,221 @@
+//! Misses of single keys, as the server's keyspace events tell them: only listened to here, never switched on.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+
+use super::clock::setting;
+use super::error::Refused;
+use super::fleet::{Fleet, Node};
+use super::walk::Watch;
+use crate::keys::Grouping;
+use crate::model::{KeyName, Millis, Misses};
+
+/// The setting that events are switched on by.
+pub const SETTING: &str = "notify-keyspace-events";
+
+/// Of so many keys misses are counted one by one; those of further keys aren't.
+const MOST_KEYS: usize = 50_000;
+
+/// The event classes of a setting, with `A` spelled out: it doesn't hold misses (`m`) nor new keys (`n`).
+pub fn classes(flags: &str) -> String {
+    let mut all: Vec<char> = flags.replace('A', "g$lshzxetd").chars().collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().collect()
+}
+
+/// These flags tell misses by event: `E` and `m`.
+pub fn tells_misses(flags: &str) -> bool {
+    let classes = classes(flags);
+    classes.contains('E') && classes.contains('m')
+}
+
+/// The flags with misses and writes of strings and hashes added.
+pub fn with_misses(flags: &str) -> String {
+    let has = classes(flags);
+    let more = "Em$h".chars().filter(|flag| !has.contains(*flag));
+    flags.chars().chain(more).collect()
+}
+
+/// Which events a node tells.
+///
+/// # Errors
+/// What CONFIG GET is refused for.
+pub async fn flags(node: &mut Node) -> Result<String, Refused> {
+    Ok(setting(node, SETTING).await?.unwrap_or_default())
+}
+
+#[derive(Default)]
+struct OfKey {
+    misses: u64,
+    /// Since the last write.
+    pending: u64,
+    first: Option<Instant>,
+    /// The most that came before a write, and how long after the first of them it was.
+    worst: u64,
+    rebuild: Option<Duration>,
+}
+
+impl OfKey {
+    fn missed(&mut self, at: Instant) {
+        self.misses += 1;
+        self.pending += 1;
+        self.first.get_or_insert(at);
+        if self.pending > self.worst {
+            (self.worst, self.rebuild) = (self.pending, None);
+        }
+    }
+
+    fn written(&mut self, at: Instant) {
+        if let Some(first) = self.first.take()
+            && self.pending >= self.worst
+        {
+            self.rebuild = Some(at.duration_since(first));
+        }
+        self.pending = 0;
+    }
+}
+
+/// Listens for so long on every node; by group.
+///
+/// # Errors
+/// What the subscription is refused for.
+pub async fn listen_for_misses(
+    fleet: &mut Fleet,
+    grouping: &mut Grouping,
+    time: Duration,
+    watch: &dyn Watch,
+) -> Result<HashMap<String, Misses>, Refused> {
+    let database = fleet.target.database;
+    let connect = fleet.limits.connect;
+    let nodes = fleet
+        .nodes
+        .iter()
+        .map(|node| of_node(node, database, connect, time, watch));
+    let mut groups: HashMap<String, Misses> = HashMap::new();
+    for keys in join_all(nodes).await {
+        for (key, of_key) in keys? {
+            if of_key.misses == 0 {
+                continue;
+            }
+            let id = grouping.assign(&key);
+            let group = groups
+                .entry(grouping.name(id).to_owned())
+                .or_insert(Misses {
+                    misses: 0,
+                    keys: 0,
+                    worst: None,
+                    worst_misses: 0,
+                    rebuild_ms: None,
+                });
+            group.misses += of_key.misses;
+            group.keys += 1;
+            if of_key.worst > group.worst_misses {
+                group.worst_misses = of_key.worst;
+                group.worst = Some(KeyName(key));
+                group.rebuild_ms = of_key.rebuild.map(Millis::from);
+            }
+        }
+    }
+    Ok(groups)
+}
+
+async fn of_node(
+    node: &Node,
+    database: u32,
+    connect: Duration,
+    time: Duration,
+    watch: &dyn Watch,
+) -> Result<HashMap<Vec<u8>, OfKey>, Refused> {
+    let lost = |error: redis::RedisError| Refused::of_call(&error);
+    let opened = tokio::time::timeout(connect, node.client().get_async_pubsub()).await;
+    let mut events = opened
+        .map_err(|_| Refused::Lost("no answer in time".into()))?
+        .map_err(lost)?;
+    for event in ["keymiss", "set", "hset", "setex", "psetex"] {
+        events
+            .subscribe(format!("__keyevent@{database}__:{event}"))
+            .await
+            .map_err(lost)?;
+    }
+    let mut stream = events.into_on_message();
+    let mut keys: HashMap<Vec<u8>, OfKey> = HashMap::new();
+    let end = tokio::time::sleep(time);
+    tokio::pin!(end);
+    let mut look = tokio::time::interval(Duration::from_millis(100));
+    let mut heard = 0;
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => break,
+            _ = look.tick() => {
+                watch.progress(heard, None);
+                if watch.is_stopped() {
+                    break;
+                }
+            }
+            event = stream.next() => {
+                let Some(event) = event else {
+                    return Err(Refused::Lost("the server ended the connection".into()));
+                };
+                let key = event.get_payload_bytes();
+                let now = Instant::now();
+                let is_miss = event.get_channel_name().ends_with(":keymiss");
+                heard += u64::from(is_miss);
+                let room = keys.len() < MOST_KEYS;
+                match keys.get_mut(key) {
+                    Some(of_key) if is_miss => of_key.missed(now),
+                    Some(of_key) => of_key.written(now),
+                    None if is_miss && room => {
+                        keys.entry(key.to_vec()).or_default().missed(now);
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+    Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_in_any_spelling() {
+        assert!(
+            tells_misses("Em")
+                && tells_misses("AKEm")
+                && !tells_misses("KEA")
+                && !tells_misses("Km")
+        );
+        assert_eq!(classes("KEA"), classes("AKE"));
+        assert_eq!(
+            (with_misses(""), with_misses("KEA"), with_misses("Ex$")),
+            ("Em$h".into(), "KEAm".into(), "Ex$mh".into())
+        );
+    }
+
+    #[test]
+    fn misses_before_a_write_and_how_long_it_took() {
+        let (mut key, start) = (OfKey::default(), Instant::now());
+        let at = |ms| start + Duration::from_millis(ms);
+        for ms in [0, 10, 20] {
+            key.missed(at(ms));
+        }
+        key.written(at(800));
+        key.missed(at(900));
+        key.written(at(950));
+        assert_eq!(
+            (key.misses, key.worst, key.rebuild),
+            (4, 3, Some(Duration::from_millis(800)))
+        );
+        for ms in [1000, 1001, 1002, 1003] {
+            key.missed(at(ms));
+        }
+        assert_eq!((key.worst, key.rebuild), (4, None), "not written yet");
+    }
+}
