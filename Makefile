@@ -14,15 +14,16 @@ TOLD = STANCH_TEST_PG_BINS=$$(for m in $(1); do [ ! -e $(SERVERS)/$$m ] || print
 	STANCH_TEST_MAJORS="$$(for m in $(1); do [ ! -e $(SERVERS)/$$m ] || printf '%s ' $$m; done)"; \
 	export STANCH_TEST_PG_BINS STANCH_TEST_MAJORS; \
 	export STANCH_TEST_CACHES=$(SERVERS); \
-	[ ! -e $(SERVERS)/libpq ] || export STANCH_TEST_LIBPQ=$(SERVERS)/libpq
+	[ ! -e $(SERVERS)/libpq ] || export STANCH_TEST_LIBPQ=$(SERVERS)/libpq; \
+	[ ! -e $(SERVERS)/libraries ] || export STANCH_TEST_QUEUES=$(SERVERS)/libraries
 
-.PHONY: demo test test-matrix bench servers oldest-newest all-majors caches cargo lint
+.PHONY: demo test test-matrix bench servers oldest-newest all-majors caches libraries cargo lint
 
 demo: servers cargo
 	cargo build --quiet
 	./target/debug/stanch drill lock-queue --once
 
-test: servers oldest-newest caches cargo lint
+test: servers oldest-newest caches libraries cargo lint
 	$(call TOLD,12 18); \
 	if cargo nextest --version >/dev/null 2>&1; then \
 		cargo nextest run --no-fail-fast; \
@@ -71,6 +72,10 @@ caches:
 
 all-majors:
 	@tests/servers.sh $(SERVERS) 12 13 14 15 16 17 18
+
+# The job libraries whose own numbers the queue tests compare with.
+libraries:
+	@tests/queues/libraries.sh $(SERVERS)/libraries
 
 cargo:
 	@command -v cargo >/dev/null || { \

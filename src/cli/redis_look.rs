@@ -6,9 +6,12 @@ use super::args::redis::RedisArgs;
 use super::commands::Context;
 use super::fault::Fault;
 use super::redis_place::{self, Looker};
+use super::settings;
 use crate::analysis::redis::Look;
+use crate::analysis::redis::queues::judged;
 use crate::analysis::redis::stampede::{self, Around, GroupSeen};
 use crate::model::{KeyName, Soft};
+use crate::source::redis::queues::{QueueOptions, queues};
 use crate::source::redis::{
     self, Budget, Lfu, Limits, StampedeOptions, node_info, probe_lfu, stampede_pass, time,
 };
@@ -60,7 +63,21 @@ pub async fn look(
         counters,
     };
     let pass = stampede_pass(&mut fleet, taken_at, options, &looker).await;
+    let options = QueueOptions {
+        walk: true,
+        streams: false,
+        budget: Budget::gentle(WALL),
+    };
+    let (found, of_queues) = queues(&mut fleet, taken_at, &looker, options).await;
     drop(looker);
+    let bounds = settings::redis_config(ctx.env)?.queues();
+    let rows = found
+        .into_iter()
+        .map(|queue| judged(queue, &bounds))
+        .collect();
+    let mut coverage = pass.coverage;
+    coverage.complete &= of_queues.complete;
+    fleet.state_own_effect(&mut coverage);
     let hottest = pass
         .groups
         .iter()
@@ -85,12 +102,13 @@ pub async fn look(
         top: 20,
         ..Around::default()
     };
-    let report = stampede::report(taken_at, fleet.target, pass.coverage, groups, around);
+    let report = stampede::report(taken_at, fleet.target, coverage, groups, around);
     Ok(Some(Ok(Look {
         target: report.head.target,
         coverage: report.head.coverage,
         info,
         stampede: report.data,
         hottest,
+        queues: rows,
     })))
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::thresholds;
-use crate::model::Thresholds;
+use crate::model::{Millis, QueueBounds, QueueLimits, Thresholds};
 
 /// What a file may hold. Keys for later reports are accepted, so that one file serves all versions of a team.
 #[derive(Debug, Default, Deserialize)]
@@ -99,9 +100,48 @@ pub struct RedisConfig {
     /// Patterns of keys that belong together; the first that matches counts, before what is learned.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Read by the queue report.
-    #[serde(default, rename = "queues")]
-    _queues: Option<serde::de::IgnoredAny>,
+    /// What is expected of queues, by `name` or `system/name`; `default` is for the others.
+    #[serde(default)]
+    queues: Option<BTreeMap<String, QueueConfig>>,
+}
+
+impl RedisConfig {
+    /// What is expected of queues.
+    pub fn queues(&self) -> QueueBounds {
+        let mut bounds = QueueBounds::default();
+        for (name, limits) in self.queues.iter().flatten() {
+            let limits = QueueLimits {
+                bound: limits.bound,
+                oldest: limits.oldest,
+                dead: limits.dead,
+            };
+            if name == "default" {
+                bounds.default = limits;
+            } else {
+                bounds.named.insert(name.clone(), limits);
+            }
+        }
+        bounds
+    }
+}
+
+/// What is expected of one queue.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QueueConfig {
+    bound: Option<u64>,
+    #[serde(default, deserialize_with = "time")]
+    oldest: Option<Millis>,
+    dead: Option<u64>,
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let time = humantime::parse_duration(&text);
+    let fault = |_| D::Error::custom("oldest: not a time such as 5m");
+    time.map(|time| Some(time.into())).map_err(fault)
 }
 
 /// Logins and applications that are never signalled.
@@ -212,7 +252,7 @@ fn yaml_error(path: &Path, error: &serde_yaml::Error) -> ConfigError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Millis, Percent};
+    use crate::model::Percent;
 
     fn check(url: &str) -> Result<(), String> {
         match url.contains(":pw@") {
@@ -273,6 +313,12 @@ mod tests {
                 "targets: { a: { db: \"postgresql://u:pw@h/d\" } }",
                 "target a: a password",
             ),
+            ("redis: { queues: { mail: { bond: 5 } } }", "bond"),
+            (
+                "redis: { queues: { mail: { oldest: soon } } }",
+                "oldest: not a time such as 5m",
+            ),
+            ("redis: { queues: { mail: { bound: -1 } } }", "line 1"),
         ] {
             let error = read(text).expect_err(text).to_string();
             assert!(
@@ -285,6 +331,20 @@ mod tests {
             );
             assert_eq!(error.lines().count(), 1, "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_expected_of_queues() {
+        let text = "redis:\n  queues:\n    default: { bound: 10000, oldest: 5m, dead: 10 }\n    \
+                    celery/images: { bound: 50 }\n";
+        let bounds = read(text).expect("a config").0.redis().queues();
+        assert_eq!(bounds.default.bound, Some(10_000));
+        assert_eq!(bounds.default.oldest, Some(Millis(300_000)));
+        assert_eq!(bounds.default.dead, Some(10));
+        assert_eq!(bounds.named["celery/images"].bound, Some(50));
+        assert_eq!(bounds.named["celery/images"].oldest, None);
+        let none = read("redis: { queues: }").expect("a config").0;
+        assert_eq!(none.redis().queues(), QueueBounds::default());
     }
 
     #[test]

@@ -89,6 +89,12 @@ finding_ids! {
 }
 
 impl FindingId {
+    /// Found in a Redis, not in a snapshot of PostgreSQL.
+    pub fn is_of_redis(self) -> bool {
+        let name = self.name();
+        name.starts_with("redis.") || name.starts_with("queue.")
+    }
+
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|id| id.name() == name)
     }

@@ -27,8 +27,9 @@ pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use redis::{
     Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotGroup, HotKey,
     HotMethod, HotUnit, Jitter, KeyFacts, KeyName, KeyType, Locks, Misses, NodeWalk, OwnEffect,
-    Protection, RedisCoverage, RedisInfo, RedisMode, RedisRole, RedisTarget, Right, SectionNote,
-    SlowCommand, Soft, Stopped, Storming, Tally, TypeSum,
+    Protection, Queue, QueueBounds, QueueCounters, QueueHead, QueueLimits, QueueSystem,
+    RedisCoverage, RedisInfo, RedisMode, RedisRole, RedisTarget, Right, SectionNote, SlowCommand,
+    Soft, Stopped, Storming, Tally, TypeSum,
 };
 pub use secret::Secret;
 pub use section::{Part, Section};

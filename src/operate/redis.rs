@@ -6,10 +6,12 @@ use serde_json::Value as Json;
 
 use crate::analysis::redis::expiry::{self, CliffLimits};
 use crate::analysis::redis::hotkeys::{self, Circumstances, Found as HotFound};
+use crate::analysis::redis::queues::{self as queue_report, QueueRow};
 use crate::analysis::redis::stampede::{self, Around, GroupSeen};
 use crate::config::RedisConfig;
 use crate::keys::Pattern;
 use crate::model::{Guarded, HotKey, Soft, Timestamp, counted};
+use crate::source::redis::queues::{self, QueueOptions};
 use crate::source::redis::{
     self, Budget, Fleet, HotOptions, Lfu, Limits, RedisAddress, StampedeOptions, Watch,
 };
@@ -83,6 +85,30 @@ pub async fn report(
                     .map(crate::model::Cliff::forecast)
                     .collect(),
             };
+            Ok((lines, json(&report)))
+        }
+        "queues" => {
+            let options = QueueOptions {
+                walk: true,
+                streams: true,
+                budget,
+            };
+            let (found, coverage) = queues::queues(&mut fleet, now, &watch, options).await;
+            let report =
+                queue_report::report(now, fleet.target, coverage, found, &config.queues(), None);
+            let line = |row: &QueueRow| {
+                let depth = row
+                    .queue
+                    .depth
+                    .map_or_else(|| "?".into(), |depth| depth.to_string());
+                format!(
+                    "{}: {depth} waiting, {} {}",
+                    row.full_name(),
+                    row.verdict.word(),
+                    row.reasons.join("; ")
+                )
+            };
+            let lines = report.data.queues.iter().map(line).collect();
             Ok((lines, json(&report)))
         }
         "hotkeys" => hot(fleet, now, patterns, budget, &watch).await,

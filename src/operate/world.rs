@@ -96,6 +96,14 @@ impl World<'_> {
         };
         let found = match &step.kind {
             Kind::Query(report) => self.report(&report.text, request, round).await,
+            Kind::Check(id) if id.is_of_redis() => {
+                return Ok(Err(Unread::new(
+                    "not_looked_at",
+                    format!(
+                        "{id} is found in the Redis: a step `redis` looks at it, with a condition on what it gives"
+                    ),
+                )));
+            }
             Kind::Check(id) => {
                 let read = self.report("triage", request, round).await;
                 read.map(|read| checked(read, *id, request))

@@ -26,7 +26,7 @@ pub const REPORTS: [&str; 8] = [
     "triage",
 ];
 /// The reports that a `redis` may name.
-pub const REDIS_REPORTS: [&str; 4] = ["info", "hotkeys", "expiry", "stampede"];
+pub const REDIS_REPORTS: [&str; 5] = ["info", "hotkeys", "expiry", "stampede", "queues"];
 
 /// Reads one book; what can't be read is left out of it and told.
 pub fn book(node: &Node, faults: &mut Vec<Fault>) -> Option<Book> {

@@ -1,52 +1,11 @@
 //! The `redis` step of books, on a real Redis.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use stanch::source::postgres::ConnSpec;
 
-use crate::harness::{Run, eventually, folder, path, run, say, server, stanch_command};
-
-/// A Redis of this test's own; it ends with it.
-struct Redis(Child);
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// `None` where this machine has none.
-async fn redis(folder: &Path, port: u16, more: &[&str]) -> Option<Redis> {
-    let port = port.to_string();
-    let socket = folder.join("redis.sock");
-    let child = Command::new("redis-server")
-        .env_clear()
-        .env("PATH", path())
-        .args([
-            "--port",
-            &port,
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--unixsocketperm",
-            "700",
-        ])
-        .args(["--dir", &folder.display().to_string()])
-        .args(["--unixsocket", &socket.display().to_string()])
-        .args(more)
-        .stdout(Stdio::null())
-        .spawn();
-    let Ok(child) = child else {
-        say("there is no redis-server here: left out");
-        return None;
-    };
-    let redis = Redis(child);
-    eventually("Redis listens", || socket.exists()).await;
-    Some(redis)
-}
+use crate::harness::{Run, folder, run, server, stanch_command};
+use crate::redis_server::{free_port, redis};
 
 fn walk(spec: &ConnSpec, state: &Path, book: &[&str], redis: &str) -> Run {
     let all = [&["runbook", "run", "--json", "--yes"], book].concat();
@@ -69,10 +28,7 @@ steps:
 #[tokio::test]
 async fn what_a_redis_says_of_itself() {
     let (state, home) = (folder(), folder());
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
-        .port();
+    let port = free_port();
     let acl = [
         "--user", "default", "off", "--user", "looker", "on", ">hunter2", "~*", "+@all",
     ];

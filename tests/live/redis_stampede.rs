@@ -385,6 +385,17 @@ fn the_drills_show_what_they_are() {
                 && report["cliffs"][0]["keys"] == 3000
                 && report["statements"].is_array()
         }),
+        ("queue-backlog", |report| {
+            let queues = report["queues"].as_array().expect("queues");
+            let default = queues
+                .iter()
+                .find(|queue| queue["name"] == "default")
+                .expect("the queue");
+            default["verdict"] == "warning"
+                && default["workers"] == 1
+                && default["depth"].as_u64().is_some_and(|depth| depth > 4_000)
+                && default["net_per_s"].as_f64().is_some_and(|net| net > 5.0)
+        }),
     ] {
         let run = run(command(&["drill", incident, "--once", "--json"])).expect_code(0);
         assert!(check(&run.json()), "{incident}: {run:?}");

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::queues::{QueueRow, QueueVerdict};
 use super::stampede::Stampede;
 use crate::analysis::{catalog, redis_command, triage::Finding};
 use crate::model::{
@@ -19,6 +20,7 @@ pub struct Look {
     pub stampede: Stampede,
     /// The hottest key by its counter, with its group.
     pub hottest: Option<(String, String, u8)>,
+    pub queues: Vec<QueueRow>,
 }
 
 /// In triage's report: which Redis, and how much of it was seen; or why nothing was.
@@ -57,6 +59,11 @@ const FULL: f64 = 95.0;
 /// What expires within ten seconds is worth a word from so many keys on.
 const CLIFF_KEYS: u64 = 1000;
 const CLIFF_SOON: Millis = Millis::from_secs(300);
+
+/// A reason about dead jobs.
+fn is_dead(reason: &str) -> bool {
+    reason.contains(" are dead")
+}
 
 impl Look {
     pub fn part(&self) -> RedisPart {
@@ -105,6 +112,8 @@ impl Look {
         found.extend(self.cliffs());
         found.extend(self.locks());
         found.extend(self.hot());
+        found.extend(self.backlog());
+        found.extend(self.dead_letters());
         found
     }
 
@@ -253,6 +262,65 @@ impl Look {
             title,
             evidence,
             "stampede",
+        ))
+    }
+
+    fn backlog(&self) -> Option<Finding> {
+        let bad = |row: &&QueueRow| {
+            row.verdict >= QueueVerdict::Warning && row.reasons.iter().any(|why| !is_dead(why))
+        };
+        let mut rows: Vec<&QueueRow> = self.queues.iter().filter(bad).collect();
+        rows.sort_by_key(|row| {
+            std::cmp::Reverse((row.verdict, row.queue.oldest_age_ms, row.queue.depth))
+        });
+        let first = rows.first()?;
+        let severity = match first.verdict {
+            QueueVerdict::Critical => Severity::Critical,
+            _ => Severity::Warning,
+        };
+        let waits = first
+            .queue
+            .depth
+            .map_or_else(|| "an unknown number".into(), thousands);
+        let title = format!("{} jobs wait in {}", waits, first.full_name());
+        let evidence = rows
+            .iter()
+            .flat_map(|row| {
+                row.reasons
+                    .iter()
+                    .filter(|why| !is_dead(why))
+                    .map(|why| format!("{}: {why}", row.full_name()))
+            })
+            .take(4)
+            .collect();
+        Some(self.find(
+            FindingId::QueueBacklog,
+            severity,
+            title,
+            evidence,
+            "queues --sample 10s",
+        ))
+    }
+
+    fn dead_letters(&self) -> Option<Finding> {
+        let told: Vec<String> = self
+            .queues
+            .iter()
+            .filter(|row| row.verdict >= QueueVerdict::Warning)
+            .flat_map(|row| {
+                row.reasons
+                    .iter()
+                    .filter(|why| is_dead(why))
+                    .map(|why| format!("{}: {why}", row.full_name()))
+            })
+            .collect();
+        let title = told.first()?.clone();
+        Some(self.find(
+            FindingId::QueueDeadLetters,
+            Severity::Warning,
+            title,
+            told,
+            "queues",
         ))
     }
 

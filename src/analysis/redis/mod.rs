@@ -6,6 +6,7 @@ mod head;
 pub mod hotkeys;
 pub mod info;
 mod look;
+pub mod queues;
 pub mod stampede;
 
 pub use head::{RedisHead, RedisReport};

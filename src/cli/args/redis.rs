@@ -17,6 +17,8 @@ pub enum RedisCommand {
     Hotkeys(HotkeysArgs),
     /// How each hot group is guarded against everybody rebuilding it at once, and what PostgreSQL makes of it
     Stampede(Box<StampedeArgs>),
+    /// Queues of Sidekiq, Resque, Celery, BullMQ, RQ and streams, found by themselves, in one table
+    Queues(QueuesArgs),
     /// Put back what --enable-keymiss had changed when it was killed
     Restore(RedisOnly),
     /// The largest keys by bytes and by elements, without making them hotter
@@ -91,6 +93,27 @@ pub struct RedisInfoArgs {
     /// Between the two looks that rates are of
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "2s")]
     pub sample: Duration,
+    #[command(flatten)]
+    pub place: RedisOnly,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct QueuesArgs {
+    /// Look twice, so far apart: what comes, what goes, and when it is empty
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub sample: Option<Duration>,
+    /// Only the usual places of the libraries: no walk over the keys, no streams
+    #[arg(long)]
+    pub quick: bool,
+    /// Judge it for monitoring: exit code 1 or 2 by the worst queue
+    #[arg(long, help_heading = "Output")]
+    pub check: bool,
+    /// The walk that looks for queues: at most so long, and a quarter of the server's time
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", help_heading = "Walk")]
+    pub budget: Duration,
+    /// To the end and as fast as it goes
+    #[arg(long, conflicts_with = "budget", help_heading = "Walk")]
+    pub full: bool,
     #[command(flatten)]
     pub place: RedisOnly,
 }

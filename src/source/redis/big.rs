@@ -108,6 +108,7 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
     };
     let plan = Plan {
         pattern: options.pattern,
+        of_type: None,
         per_key,
     };
     let mut coverage = walk(fleet, plan, options.budget, watch, &mut each).await;

@@ -64,7 +64,18 @@ pub async fn expiry_pass(
             grouped.push(key, Item { at_ms, now_ms });
         }
     };
-    let coverage = walk(fleet, Plan { pattern, per_key }, budget, watch, &mut each).await;
+    let coverage = walk(
+        fleet,
+        Plan {
+            pattern,
+            of_type: None,
+            per_key,
+        },
+        budget,
+        watch,
+        &mut each,
+    )
+    .await;
     let (grouping, sums) = grouped.finish();
     let groups = sums
         .into_iter()

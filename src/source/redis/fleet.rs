@@ -1,5 +1,6 @@
 //! The way in: one connection to each primary that there is.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
@@ -8,6 +9,7 @@ use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, 
 use super::address::{Kind, RedisAddress};
 use super::error::{RedisError, Refused, answer};
 use super::info::Facts;
+use super::slot::slot;
 use super::value;
 use crate::model::{RedisCoverage, RedisMode, RedisTarget};
 
@@ -25,12 +27,16 @@ pub struct Node {
     link: MultiplexedConnection,
     pub(super) commands: u64,
     pub(super) lookups: u64,
+    /// It didn't answer: whoever asks many things one after another needn't wait for each.
+    pub(super) silent: Option<Refused>,
 }
 
 /// All that is asked: one server, or every primary of a cluster.
 pub struct Fleet {
     pub nodes: Vec<Node>,
     pub target: RedisTarget,
+    /// Which of the nodes serves these slots; empty where there is but one node.
+    owners: Vec<(RangeInclusive<u16>, usize)>,
     /// Slots that no primary serves.
     pub slots_unserved: u32,
     /// What the first node says of itself; `None` where this login may not ask.
@@ -83,6 +89,7 @@ impl Node {
             link,
             commands: 0,
             lookups: 0,
+            silent: None,
         })
     }
 
@@ -146,6 +153,16 @@ impl Fleet {
         coverage.own_effect.commands = sum(|node| node.commands);
         coverage.own_effect.lookups = sum(|node| node.lookups);
     }
+
+    /// The place in `nodes` of the one that has this key, or would have it; `None`: nobody serves its slot.
+    pub fn owner(&self, key: &[u8]) -> Option<usize> {
+        if self.owners.is_empty() {
+            return Some(0);
+        }
+        let slot = slot(key);
+        let owner = self.owners.iter().find(|(slots, _)| slots.contains(&slot));
+        owner.map(|(_, node)| *node)
+    }
 }
 
 /// Opens what stands behind an address.
@@ -175,12 +192,12 @@ pub async fn open(
         Some(enabled) => enabled == "1",
         None => address.kind == Kind::Cluster || has_slots(&mut first).await,
     };
-    let mut unserved = 0;
+    let (mut owners, mut unserved) = (Vec::new(), 0);
     let mut nodes = vec![first];
     let mut mode = mode;
     if clustered {
         mode = RedisMode::Cluster;
-        (nodes, unserved) = primaries(nodes, address, limits).await?;
+        (nodes, owners, unserved) = primaries(nodes, address, limits).await?;
     } else if address.kind == Kind::Cluster {
         return Err(Refused::Other("it isn't a node of a cluster".into()).at(place));
     }
@@ -201,6 +218,7 @@ pub async fn open(
     Ok(Fleet {
         nodes,
         target,
+        owners,
         slots_unserved: unserved,
         facts,
         limits,
@@ -298,16 +316,18 @@ async fn has_slots(node: &mut Node) -> bool {
     matches!(node.say("CLUSTER SLOTS").await, Ok(Value::Array(slots)) if !slots.is_empty())
 }
 
-/// Every primary that serves slots, and how many slots nobody serves.
+type Primaries = (Vec<Node>, Vec<(RangeInclusive<u16>, usize)>, u32);
+
+/// Every primary that serves slots, which it serves, and how many slots nobody serves.
 async fn primaries(
     mut nodes: Vec<Node>,
     address: &RedisAddress,
     limits: Limits,
-) -> Result<(Vec<Node>, u32), RedisError> {
+) -> Result<Primaries, RedisError> {
     const SLOTS: u64 = 16384;
     let place = address.shown();
     let Some(first) = nodes.first_mut() else {
-        return Ok((nodes, 0));
+        return Ok((nodes, Vec::new(), 0));
     };
     let info = first.client.get_connection_info().clone();
     let ranges = first
@@ -317,12 +337,14 @@ async fn primaries(
     let (own_host, own_port) = host_and_port(Some(&info));
     let mut served = 0;
     let mut places: Vec<(String, u16)> = Vec::new();
+    let mut ranges_of = Vec::new();
     for range in value::list(ranges) {
         let range = value::list(range);
         let [start, end, primary, ..] = range.as_slice() else {
             continue;
         };
-        served += value::uint(end).unwrap_or(0) + 1 - value::uint(start).unwrap_or(0);
+        let (start, end) = (value::uint(start), value::uint(end));
+        served += end.unwrap_or(0) + 1 - start.unwrap_or(0);
         let primary = value::list(primary.clone());
         let port = primary
             .get(1)
@@ -334,16 +356,25 @@ async fn primaries(
             .and_then(value::text)
             .filter(|host| !host.is_empty() && host != "?")
             .unwrap_or_else(|| own_host.clone());
-        if let Some(port) = port
-            && !places.contains(&(host.clone(), port))
-        {
-            places.push((host, port));
+        let Some(port) = port else {
+            continue;
+        };
+        let slots = start
+            .zip(end)
+            .and_then(|(start, end)| Some(u16::try_from(start).ok()?..=u16::try_from(end).ok()?));
+        if !places.contains(&(host.clone(), port)) {
+            places.push((host.clone(), port));
         }
+        ranges_of.extend(slots.map(|slots| (slots, (host, port))));
     }
     if places.is_empty() {
         return Err(Refused::Other("the cluster serves no slots".into()).at(place));
     }
     places.sort();
+    let owners = ranges_of
+        .into_iter()
+        .filter_map(|(slots, place)| Some((slots, places.binary_search(&place).ok()?)))
+        .collect();
     let mut found = Vec::new();
     for (host, port) in places {
         if Some(port) == own_port && host == own_host {
@@ -355,6 +386,7 @@ async fn primaries(
     }
     Ok((
         found,
+        owners,
         u32::try_from(SLOTS.saturating_sub(served)).unwrap_or(0),
     ))
 }

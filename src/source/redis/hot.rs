@@ -128,6 +128,7 @@ pub async fn lfu_pass(fleet: &mut Fleet, options: HotOptions<'_>, watch: &dyn Wa
     };
     let plan = Plan {
         pattern: options.pattern,
+        of_type: None,
         per_key,
     };
     let names: Vec<String> = fleet.nodes.iter().map(|node| node.name.clone()).collect();

@@ -118,6 +118,7 @@ pub async fn stampede_pass(
     };
     let plan = Plan {
         pattern: options.pattern,
+        of_type: None,
         per_key,
     };
     let coverage = walk(fleet, plan, options.budget, watch, &mut each).await;

@@ -4,6 +4,7 @@ mod bigkeys;
 mod expiry;
 mod hotkeys;
 mod info;
+mod queues;
 mod restore;
 mod stampede;
 
@@ -18,6 +19,7 @@ pub async fn run(ctx: &mut Context<'_>, command: RedisCommand) -> Result<ExitCod
     match command {
         RedisCommand::Info(args) => info::run(ctx, &args).await,
         RedisCommand::Stampede(args) => stampede::run(ctx, &args).await,
+        RedisCommand::Queues(args) => queues::run(ctx, &args).await,
         RedisCommand::Restore(args) => restore::run(ctx, &args).await,
         RedisCommand::Bigkeys(args) => bigkeys::run(ctx, &args).await,
         RedisCommand::Expiry(args) => expiry::run(ctx, &args).await,

@@ -6,4 +6,5 @@ mod head;
 mod hotkeys;
 mod info;
 mod numbers;
+mod queues;
 mod stampede;

@@ -1,0 +1,279 @@
+//! Where the queues of a server are: the usual places of the libraries, and what a walk over all keys finds of others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::QueueOptions;
+use super::ask::{NAMES, answers, ask, members};
+use super::celery::{Broker, SEPARATOR};
+use super::seen::Seen;
+use super::site::{Site, text};
+use super::whose::sites;
+use crate::model::{KeyType, RedisCoverage, Stopped};
+use crate::source::redis::error::Refused;
+use crate::source::redis::fleet::Fleet;
+use crate::source::redis::walk::{Answer, PerKey, Plan, Watch, walk};
+
+/// Streams that are looked at.
+const STREAMS: usize = 1000;
+
+/// What was found, to be inspected as often as is wanted without another walk.
+#[derive(Clone, Debug, Default)]
+pub struct QueuePlaces {
+    pub(super) sidekiq: Vec<Site>,
+    pub(super) resque: Vec<Site>,
+    pub(super) rq: Vec<Site>,
+    pub(super) celery: Vec<Broker>,
+    pub(super) bullmq: Vec<Vec<u8>>,
+    pub(super) streams: Vec<Vec<u8>>,
+    /// There are more than are looked at.
+    pub(super) more: bool,
+    refused: Option<Refused>,
+}
+
+impl QueuePlaces {
+    /// What may not be read could be a queue; what is of another type is none.
+    pub(super) fn refused(&mut self, refused: Option<Refused>) {
+        let of_type = |refused: &Refused| refused.text().starts_with("WRONGTYPE");
+        if self.refused.is_none() {
+            self.refused = refused.filter(|refused| !of_type(refused));
+        }
+    }
+}
+
+/// Finds them. How much of the keys was seen, and what wasn't looked for, is in the coverage.
+pub async fn discover(
+    fleet: &mut Fleet,
+    watch: &dyn Watch,
+    options: QueueOptions,
+) -> (QueuePlaces, RedisCoverage) {
+    let mut seen = Seen::default();
+    for usual in [
+        "queues",
+        "resque:queues",
+        "rq:queues",
+        "_kombu.binding.celery",
+    ] {
+        seen.key(usual.as_bytes());
+    }
+    let mut coverage = RedisCoverage {
+        complete: true,
+        ..RedisCoverage::default()
+    };
+    if options.walk {
+        let plan = Plan {
+            pattern: None,
+            of_type: None,
+            per_key: &[],
+        };
+        let mut each = |_: &str, keys: Vec<Vec<u8>>, _: Vec<Answer>| {
+            for key in &keys {
+                seen.key(key);
+            }
+        };
+        coverage = walk(fleet, plan, options.budget, watch, &mut each).await;
+    } else {
+        let why = "keys weren't walked: only the usual places were looked at";
+        coverage.note("discovery", "skipped", why);
+    }
+    let mut places = QueuePlaces::default();
+    sites(fleet, &seen, &mut places).await;
+    places.celery = brokers(fleet, &seen, &mut places).await;
+    places.bullmq = bullmq(fleet, &seen, &mut places).await;
+    if let Some(refused) = &places.refused {
+        coverage.without("discovery", "partial", refused.text().to_owned());
+    }
+    if seen.overflown || places.more {
+        let why = "there are more queues, or keys with names like theirs, than are looked at";
+        coverage.without("discovery", "partial", why.into());
+    }
+    if options.walk && options.streams && !coverage.was_stopped() {
+        streams(fleet, options, watch, &mut places, &mut coverage).await;
+    } else {
+        coverage.note("streams", "skipped", "they weren't looked for");
+    }
+    fleet.state_own_effect(&mut coverage);
+    (places, coverage)
+}
+
+/// Celery's queues by kombu's bindings: routing key, pattern and queue.
+async fn brokers(fleet: &mut Fleet, seen: &Seen, places: &mut QueuePlaces) -> Vec<Broker> {
+    let mut brokers: BTreeMap<Vec<u8>, Broker> = BTreeMap::new();
+    let mut names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    for (prefix, exchange) in &seen.bindings {
+        let set = [prefix, &b"_kombu.binding."[..], exchange].concat();
+        let bound = match members(fleet, &set, NAMES).await {
+            Ok((bound, whole)) => {
+                places.more |= !whole;
+                bound
+            }
+            Err(refused) => {
+                places.refused(Some(refused));
+                continue;
+            }
+        };
+        for binding in bound {
+            let Some((routing_key, queue)) = binding_of(&binding) else {
+                continue;
+            };
+            if !is_task_queue(queue) {
+                continue;
+            }
+            let broker = brokers.entry(prefix.clone()).or_default();
+            broker.prefix.clone_from(prefix);
+            let route = (text(exchange), text(routing_key));
+            broker.routes.insert(route, text(queue));
+            names
+                .entry(prefix.clone())
+                .or_default()
+                .insert(queue.to_vec());
+        }
+    }
+    for base in &seen.stepped {
+        let prefix = brokers.keys().rev().find(|prefix| base.starts_with(prefix));
+        let prefix = prefix.cloned().unwrap_or_default();
+        let name = base[prefix.len()..].to_vec();
+        brokers
+            .entry(prefix.clone())
+            .or_default()
+            .prefix
+            .clone_from(&prefix);
+        names.entry(prefix).or_default().insert(name);
+    }
+    brokers
+        .into_iter()
+        .map(|(prefix, broker)| Broker {
+            names: names
+                .remove(&prefix)
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
+            ..broker
+        })
+        .collect()
+}
+
+fn binding_of(binding: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = |from: usize| {
+        let rest = binding.get(from..)?;
+        let found = rest.windows(2).position(|window| window == SEPARATOR)?;
+        Some(from + found)
+    };
+    let first = at(0)?;
+    let second = at(first + 2)?;
+    Some((&binding[..first], &binding[second + 2..]))
+}
+
+/// Kombu's own channels between workers aren't queues of tasks.
+fn is_task_queue(name: &[u8]) -> bool {
+    !name.is_empty() && !name.ends_with(b".pidbox") && !name.starts_with(b"celeryev")
+}
+
+async fn bullmq(fleet: &mut Fleet, seen: &Seen, places: &mut QueuePlaces) -> Vec<Vec<u8>> {
+    let metas = seen.metas.iter().map(|base| {
+        let meta = ask("HMGET", [base, &b":meta"[..]].concat());
+        meta.arg("opts.maxLenEvents").arg("version")
+    });
+    let mut told = answers(fleet, metas.collect()).await;
+    let bases = seen.metas.iter().filter(|_| {
+        let mut fields = told.fields().into_iter();
+        let (events, version) = (fields.next().flatten(), fields.next().flatten());
+        places.refused(told.refusal());
+        events.is_some() || version.is_some_and(|version| version.starts_with("bullmq"))
+    });
+    bases.cloned().collect()
+}
+
+/// Every stream but those that BullMQ and RQ keep beside their queues.
+async fn streams(
+    fleet: &mut Fleet,
+    options: QueueOptions,
+    watch: &dyn Watch,
+    places: &mut QueuePlaces,
+    coverage: &mut RedisCoverage,
+) {
+    let events: BTreeSet<Vec<u8>> = places
+        .bullmq
+        .iter()
+        .map(|base| [base, &b":events"[..]].concat())
+        .collect();
+    let results: Vec<Vec<u8>> = places
+        .rq
+        .iter()
+        .map(|site| site.key(&[b"results:"]))
+        .collect();
+    let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut more = false;
+    let mut of_walk = {
+        let mut each = |_: &str, keys: Vec<Vec<u8>>, kinds: Vec<Answer>| {
+            for (n, key) in keys.into_iter().enumerate() {
+                let is_stream =
+                    kinds.is_empty() || kinds.get(n) == Some(&Answer::Type(KeyType::Stream));
+                let is_beside =
+                    events.contains(&key) || results.iter().any(|of| key.starts_with(of));
+                if !is_stream || is_beside {
+                    continue;
+                }
+                if found.len() < STREAMS {
+                    found.insert(key);
+                } else {
+                    more |= !found.contains(&key);
+                }
+            }
+        };
+        let mut plan = Plan {
+            pattern: None,
+            of_type: Some(KeyType::Stream),
+            per_key: &[],
+        };
+        let mut of_walk = walk(fleet, plan, options.budget, watch, &mut each).await;
+        let unknown =
+            |stopped: &Stopped| matches!(stopped, Stopped::Failed(what) if what.contains("syntax"));
+        if of_walk
+            .nodes
+            .iter()
+            .any(|node| node.stopped.as_ref().is_some_and(unknown))
+        {
+            // Before 6.0.
+            plan.of_type = None;
+            plan.per_key = &[PerKey::Type];
+            of_walk = walk(fleet, plan, options.budget, watch, &mut each).await;
+        }
+        of_walk
+    };
+    places.streams = found.into_iter().collect();
+    let own = of_walk.own_effect;
+    coverage.own_effect.took_ms += own.took_ms;
+    coverage.own_effect.waited_ms += own.waited_ms;
+    if let Some(stopped) = of_walk
+        .nodes
+        .iter_mut()
+        .find_map(|node| node.stopped.take())
+    {
+        coverage.without("streams", "partial", stopped.to_string());
+        if stopped == Stopped::Asked
+            && let Some(node) = coverage.nodes.first_mut()
+        {
+            node.stopped = Some(stopped);
+        }
+    } else if more {
+        let why = format!("more than {STREAMS} streams: the others weren't looked at");
+        coverage.without("streams", "partial", why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bindings_of_kombu() {
+        let of = |binding: &'static [u8]| binding_of(binding);
+        assert_eq!(
+            of(b"mail\x06\x16\x06\x16mail"),
+            Some((&b"mail"[..], &b"mail"[..]))
+        );
+        assert_eq!(of(b"a.#\x06\x16x\x06\x16q"), Some((&b"a.#"[..], &b"q"[..])));
+        assert_eq!(of(b"odd"), None);
+        assert!(!is_task_queue(b"live@scene.celery.pidbox") && !is_task_queue(b"celeryev.1"));
+    }
+}
