@@ -1,7 +1,7 @@
 # make demo          a real throwaway server with an incident on it, and what stanch says of it
 # make test          everything that CI runs: on the system's PostgreSQL, the oldest and the newest
 # make test-matrix   every query and subcommand on PostgreSQL 12 to 18
-# make bench         the ratios against psql
+# make bench         the ratios against psql and redis-cli
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -48,6 +48,7 @@ bench: servers cargo
 	cargo bench --bench waiters
 	cargo bench --bench forest
 	cargo bench --bench budget
+	cargo bench --bench redis
 
 # PostgreSQL (server, client, contrib programs), PgBouncer, Redis and openssl, from the system's packages where they are missing.
 servers:
