@@ -17,15 +17,23 @@ pub fn stanch_command(what: &str, target: &Target) -> String {
 
 /// `stanch redis <what>` for this Redis. A login stands in it without its password, which belongs into REDISCLI_AUTH.
 pub fn redis_command(what: &str, target: &RedisTarget) -> String {
-    if let Some(name) = &target.name {
-        return format!("stanch redis {what} -d {}", shell_word(name));
+    match &target.name {
+        Some(name) => format!("stanch redis {what} -d {}", shell_word(name)),
+        None => format!(
+            "stanch redis {what} --redis {}",
+            shell_word(&redis_url(target))
+        ),
     }
+}
+
+/// The URL of a Redis, without a password.
+pub fn redis_url(target: &RedisTarget) -> String {
     let user = target
         .user
         .as_ref()
         .map_or_else(String::new, |user| format!("{user}@"));
     let tls = if target.tls { "rediss" } else { "redis" };
-    let url = match target.port {
+    match target.port {
         Some(port) => {
             let host = if target.host.contains(':') {
                 format!("[{}]", target.host)
@@ -41,8 +49,7 @@ pub fn redis_command(what: &str, target: &RedisTarget) -> String {
         }
         None if target.database == 0 => format!("unix://{}", target.host),
         None => format!("unix://{}?db={}", target.host, target.database),
-    };
-    format!("stanch redis {what} --redis {}", shell_word(&url))
+    }
 }
 
 /// `psql … -c "…"` in a database of this server.
@@ -85,7 +92,7 @@ fn place(target: &Target) -> String {
 }
 
 /// One word for a POSIX shell.
-fn shell_word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let plain = !text.is_empty()
         && text.chars().all(|c| {
             c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | '@' | '%' | '+')

@@ -20,7 +20,9 @@ use serde::Serialize;
 
 use crate::model::{Part, Snapshot, Target, Timestamp};
 
-pub use command::{psql_command, psql_commands, redis_command, stanch_command};
+pub use command::{
+    psql_command, psql_commands, redis_command, redis_url, shell_word, stanch_command,
+};
 pub use coverage::Coverage;
 pub use lookup::Lookup;
 

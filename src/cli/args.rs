@@ -21,7 +21,8 @@ use crate::source::postgres::catalog;
 use crate::view::Format;
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 ok, 1 warning, 2 critical, 3 could not tell, 64 wrong usage, 65 wrong input file.
+Exit codes: 0 ok, 1 warning, 2 critical, 3 could not tell, 4 needs a human, 5 stopped by you, 6 escalated, 64 wrong usage, 65 wrong
+input file.
 Targets and thresholds: stanch.yaml in the working directory, else in ~/.config/stanch/.";
 
 /// For the person on call when PostgreSQL fails in production.
@@ -155,7 +156,7 @@ pub enum Command {
     /// One view of the server: activity, blockers, locks, transactions, connections, settings, horizon
     #[command(subcommand)]
     Pg(PgCommand),
-    /// The Redis in front: hot and big keys, expiry cliffs
+    /// The Redis in front: hot and big keys, expiry cliffs, stampedes, queues
     #[command(subcommand)]
     Redis(RedisCommand),
     /// What a finding id means, its causes and remedies; without an id, all of them

@@ -106,6 +106,8 @@ pub fn redis(
     let password = env.get("REDISCLI_AUTH").filter(|text| !text.is_empty());
     Ok(match (address, password) {
         (Some(address), Some(password)) => Some(address.or_password(password)),
+        // A user without a password is that user all the same, and never the default one.
+        (Some(address), None) if address.user().is_some() => Some(address.or_password("")),
         (address, _) => address,
     })
 }

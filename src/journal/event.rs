@@ -171,6 +171,11 @@ pub enum Effect {
         before: String,
         after: String,
     },
+    /// A HOTKEYS session of a Redis, which ends by itself.
+    RedisSession {
+        node: String,
+        seconds: u64,
+    },
     /// A command of a runbook, as it was started.
     Command {
         argv: Vec<String>,

@@ -1,26 +1,30 @@
 //! Keys that guard the rebuild of others, told by their names.
 
 /// Words that such keys have among the parts of their names.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 9] = [
     "lock",
     "locks",
+    "locked",
+    "lck",
     "mutex",
-    "rebuild",
-    "rebuilding",
-    "regenerating",
-    "refresh",
-    "refreshing",
-    "building",
-    "inflight",
     "semaphore",
     "singleflight",
+    "redlock",
+    "dogpile",
 ];
 
 fn is_delimiter(c: char) -> bool {
     matches!(
         c,
-        ':' | '/' | '|' | '.' | '#' | ',' | ';' | '-' | '_' | '@' | ' '
+        ':' | '/' | '|' | '.' | '#' | ',' | ';' | '-' | '_' | '@' | ' ' | '{' | '}'
     )
+}
+
+/// A group of lock keys, whatever they guard.
+pub fn is_lock(group: &str) -> bool {
+    group
+        .split(is_delimiter)
+        .any(|word| WORDS.contains(&word.to_lowercase().as_str()))
 }
 
 /// For the group of lock keys: what is left of its name without the word, `catalog:product:*` of

@@ -9,6 +9,6 @@ mod top;
 
 pub use grouped::{Absorb, Grouped};
 pub use groups::{GroupId, Grouping, Pattern, Sample};
-pub use locks::{guarded, guards};
+pub use locks::{guarded, guards, is_lock};
 pub use spread::{Spread, Window};
 pub use top::Top;

@@ -74,6 +74,8 @@ enum Place {
     Pairs,
     /// A number of keys stands there, the keys follow.
     Counted(usize),
+    /// A number of keys, each with its value behind it.
+    CountedPairs,
     /// The destination first, then a number of keys.
     StoredCounted,
     /// The first half of what follows the word STREAMS.
@@ -108,6 +110,7 @@ fn place(command: &str) -> Place {
         "ZUNION" | "ZINTER" | "ZDIFF" | "ZINTERCARD" | "SINTERCARD" | "LMPOP" | "ZMPOP" => {
             Place::Counted(0)
         }
+        "MSETEX" => Place::CountedPairs,
         "BLMPOP" | "BZMPOP" => Place::Counted(1),
         "ZUNIONSTORE" | "ZINTERSTORE" | "ZDIFFSTORE" => Place::StoredCounted,
         "XREAD" | "XREADGROUP" => Place::Streams,
@@ -121,14 +124,14 @@ pub fn keys_of(mut words: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         return words;
     }
     let command = String::from_utf8_lossy(&words.remove(0)).to_uppercase();
-    let from_count = |words: Vec<Vec<u8>>, at: usize| -> Vec<Vec<u8>> {
+    let from_count = |words: Vec<Vec<u8>>, at: usize, width: usize| -> Vec<Vec<u8>> {
         let count = words
             .get(at)
             .and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
         words
             .into_iter()
             .skip(at + 1)
-            .take(count.unwrap_or(0))
+            .take(count.unwrap_or(0_usize).saturating_mul(width))
             .collect()
     };
     match place(&command) {
@@ -143,10 +146,14 @@ pub fn keys_of(mut words: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         }
         Place::AllButFirst => words.into_iter().skip(1).collect(),
         Place::Pairs => words.into_iter().step_by(2).collect(),
-        Place::Counted(at) => from_count(words, at),
+        Place::Counted(at) => from_count(words, at, 1),
+        Place::CountedPairs => {
+            let pairs = from_count(words, 0, 2);
+            pairs.into_iter().step_by(2).collect()
+        }
         Place::StoredCounted => {
             let stored = words.first().cloned();
-            stored.into_iter().chain(from_count(words, 1)).collect()
+            stored.into_iter().chain(from_count(words, 1, 1)).collect()
         }
         Place::Streams => {
             let after = words
@@ -231,6 +238,7 @@ mod tests {
             ),
             (r#""XGROUP" "CREATE" "s" "g" "$""#, "s"),
             (r#""OBJECT" "FREQ" "k""#, "k"),
+            (r#""MSETEX" "2" "a" "1" "b" "2" "EX" "9""#, "a b"),
             (r#""BITOP" "AND" "d" "a" "b""#, "d a b"),
             (r#""RENAME" "a" "b""#, "a b"),
             (r#""AUTH" "(redacted)""#, ""),

@@ -62,7 +62,7 @@ impl Spread {
         self.longest_ms
     }
 
-    /// A count of the seconds is too low by at most so many keys.
+    /// A count of a second is too low by at most so many keys, one of ten seconds by ten times as many.
     pub fn error(&self) -> u64 {
         self.seconds.lost
     }
@@ -128,6 +128,12 @@ impl Spread {
             }
         }
         self.longest_ms
+    }
+
+    /// How many expire before so many milliseconds are over: to within a sixty-fourth of that time.
+    pub fn before(&self, left_ms: u64) -> u64 {
+        let whole = self.shape.range(..step(left_ms));
+        whole.map(|(_, keys)| keys).sum()
     }
 
     /// How many expire in each of so many equal parts of the time from now to `until_ms`; the rest is later.

@@ -33,6 +33,15 @@ impl<T> Top<T> {
         if self.most == 0 || !self.wants(score) {
             return;
         }
+        // The common case of a walk over keys that are all alike: it comes after the last one that is kept.
+        if self.held.len() == self.most
+            && let Some((least, last)) = self.order.first()
+            && score == *least
+            && *key >= *last.0
+        {
+            self.tied_out += u64::from(*key != *last.0);
+            return;
+        }
         if let Some((held, _)) = self.held.get(key) {
             if *held >= score {
                 return;
@@ -42,25 +51,23 @@ impl<T> Top<T> {
             self.held.remove(key);
         }
         if self.held.len() == self.most
-            && let Some((least, last)) = self.order.first()
+            && let Some((out, name)) = self.order.pop_first()
         {
-            if score == *least && *key >= *last.0 {
-                self.tied_out += 1;
-                return;
-            }
-            if let Some((out, name)) = self.order.pop_first() {
-                self.held.remove(&name.0);
-                let least = self.order.first().map(|(least, _)| *least);
-                // Whoever leaves is tied with those who stay, or nobody is any more.
-                self.tied_out = match least {
-                    Some(least) if least == out => self.tied_out + 1,
-                    _ if score == out => self.tied_out + 1,
-                    _ => 0,
-                };
-            }
+            self.held.remove(&name.0);
+            let least = self.order.first().map(|(least, _)| *least);
+            // Whoever leaves is tied with those who stay, or nobody is any more.
+            self.tied_out = match least {
+                Some(least) if least == out => self.tied_out + 1,
+                _ if score == out => self.tied_out + 1,
+                _ => 0,
+            };
         }
         self.order.insert((score, std::cmp::Reverse(key.to_vec())));
         self.held.insert(key.to_vec(), (score, more()));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
     }
 
     /// Keys left out that have the same score as the last one of the list.

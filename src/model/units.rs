@@ -96,9 +96,17 @@ impl fmt::Display for Millis {
 pub struct Percent(pub f64);
 
 impl Percent {
-    /// `part` of `whole`, rounded to a tenth; `None` when there is no whole.
+    /// `part` of `whole`, rounded to a tenth, never up to 100; `None` when there is no whole.
     pub fn of(part: u64, whole: u64) -> Option<Self> {
-        (whole > 0).then(|| Self((part as f64 * 1000.0 / whole as f64).round() / 10.0))
+        (whole > 0).then(|| {
+            let rounded = (part as f64 * 1000.0 / whole as f64).round() / 10.0;
+            // All of it is said only where it is all of it.
+            Self(if part < whole {
+                rounded.min(99.9)
+            } else {
+                rounded
+            })
+        })
     }
 }
 

@@ -115,6 +115,7 @@ impl PastEffect {
         match &self.effect {
             Effect::Signal(signal) => format!("{} of pid {}", signal.verb.word(), signal.id.pid),
             Effect::RollbackPrepared { gid, .. } => format!("rollback of {gid}"),
+            Effect::RedisSession { node, .. } => format!("HOTKEYS session on {node}"),
             Effect::RedisSetting {
                 node, name, after, ..
             } => format!("{name} = {after} on {node}"),

@@ -5,6 +5,7 @@ use super::header::Heading as _;
 use super::prometheus::Metric;
 use super::reports::Table;
 use crate::analysis::Report;
+use crate::analysis::redis::RedisHead;
 use crate::analysis::triage::Finding;
 use crate::model::{ExitCode, Thresholds};
 
@@ -48,6 +49,13 @@ pub fn line<D: Table>(
         all => format!(" | {}", all.join(" ")),
     };
     format!("{}{measures}\n", head(&report.head.schema, code, &words))
+}
+
+/// The line of a report of Redis: what it comes to, and what couldn't be seen.
+pub fn of_redis(name: &str, code: ExitCode, sentences: &[String], of: &RedisHead) -> String {
+    let mut words = sentences.iter().take(3).cloned().collect::<Vec<_>>();
+    words.extend(of.unseen());
+    format!("{}\n", head(name, code, &words.join("; ")))
 }
 
 /// The line where there is no report: no connection, a failed read, a file that can't be read.

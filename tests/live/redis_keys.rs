@@ -430,6 +430,9 @@ async fn looking_changes_nothing_but_what_is_stated() {
         &["hotkeys"],
         &["bigkeys", "--full"],
         &["expiry", "--full"],
+        &["stampede", "--full"],
+        &["queues", "--full"],
+        &["queues", "--quick"],
     ] {
         let (hits, misses) = stats(&mut connection);
         let mut all = what.to_vec();
@@ -439,10 +442,22 @@ async fn looking_changes_nothing_but_what_is_stated() {
         let stated = report["coverage"]["own_effect"]["lookups"]
             .as_u64()
             .expect("lookups");
-        assert_eq!((after.0 - hits, after.1 - misses), (stated, 0), "{what:?}");
+        let says = report["coverage"]["sections"]["touched"].is_object();
+        assert_eq!(says, what[0] == "queues", "{report}");
+        // A key that isn't there (a queue's usual place) is a lookup as well.
+        assert_eq!(after.0 - hits + after.1 - misses, stated, "{what:?}");
     }
     let after = (dump(&mut connection), configuration(&mut connection));
-    assert_eq!(before, after);
+    let changed: Vec<String> = before
+        .0
+        .iter()
+        .zip(&after.0)
+        .filter(|(was, is)| was != is)
+        .map(|(was, _)| String::from_utf8_lossy(&was.0).into_owned())
+        .collect();
+    // The one stream: 7.0 can't be told not to touch what is a queue itself, and the report says so.
+    assert!(changed.iter().all(|key| key == "x"), "{changed:?}");
+    assert_eq!((before.0.len(), before.1), (after.0.len(), after.1));
     let clients: String = redis::cmd("CLIENT")
         .arg("LIST")
         .query(&mut connection)

@@ -39,12 +39,15 @@ pub struct Expiry {
 
 /// Parts of a histogram.
 const BINS: usize = 48;
-/// Ten seconds are a cliff only where an even spread over the same time would hold this much less.
+/// Ten seconds are a cliff only where the time before them, at its average, holds this much less.
 const ABOVE_EVEN: f64 = 5.0;
+/// From so many keys on a smaller part of the group is a cliff too: a cache that is filled in batches.
+const LARGE: u64 = 1000;
+const LARGE_SHARE: f64 = 3.0;
 /// What lives no longer can't be told from a stream that never ends.
 const SHORT_MS: u64 = 30_000;
-/// Cliffs of one group that are told.
-const MOST_OF_A_GROUP: usize = 5;
+/// Windows of one group that are looked at.
+const MOST_OF_A_GROUP: usize = 500;
 
 pub fn report(
     taken_at: Timestamp,
@@ -96,7 +99,13 @@ fn group(
     let windows = spread.windows(1, MOST_OF_A_GROUP);
     let (second, ten) = (spread.peak_second(), windows.first().copied());
     let until = spread.quantile_ms(0.99);
-    let (verdict, of_group) = judge(spread, alive, &windows, until, limits);
+    let (verdict, of_group) = judge(
+        spread,
+        alive,
+        &windows,
+        now.utc().timestamp_millis(),
+        limits,
+    );
     cliffs.extend(of_group.iter().filter_map(|window| {
         Some(Cliff {
             at: moment(window.at)?,
@@ -122,7 +131,7 @@ fn group(
         longest_ms: (alive > 0).then(|| Millis(spread.longest_ms())),
         verdict,
         jitter: (verdict == ExpiryVerdict::Cliff)
-            .then(|| second.map(|second| jitter(spread, alive, second)))
+            .then(|| second.map(|second| jitter(alive, second, &of_group, now)))
             .flatten(),
         histogram: if alive > 0 {
             spread.bins(until.max(1), BINS)
@@ -133,11 +142,16 @@ fn group(
     }
 }
 
+/// The windows that are cliffs.
+///
+/// Keys that are written all the time and live for some time expire the more evenly the sooner: of a steady stream no later
+/// second has more than an earlier one, whatever lifetimes there are in it (the rest of a lifetime is spread evenly from now
+/// on). So what stands out over the time before it was written together.
 fn judge(
     spread: &Spread,
     alive: u64,
     windows: &[Window],
-    until_ms: u64,
+    now_ms: i64,
     limits: CliffLimits,
 ) -> (ExpiryVerdict, Vec<Window>) {
     if spread.with_ttl == 0 {
@@ -146,35 +160,37 @@ fn judge(
     if alive < limits.keys {
         return (ExpiryVerdict::Few, Vec::new());
     }
-    if spread.longest_ms() < SHORT_MS {
-        return (ExpiryVerdict::ShortLived, Vec::new());
-    }
-    // What ten seconds would hold if all expired evenly until then.
-    let even = alive as f64 * (10_000.0 / until_ms.max(10_000) as f64);
-    let found: Vec<Window> = windows
-        .iter()
-        .copied()
-        .filter(|window| {
-            let keys = window.keys as f64;
-            window.keys >= limits.keys
-                && keys >= alive as f64 * limits.share.0 / 100.0
-                && (keys >= even * ABOVE_EVEN || is_alone(keys, alive, until_ms))
-        })
-        .collect();
-    match found.is_empty() {
-        true => (ExpiryVerdict::Spread, found),
-        false => (ExpiryVerdict::Cliff, found),
-    }
-}
-
-/// Nearly all of a group whose time is short already: a burst, since an even spread would fill all of that time.
-fn is_alone(keys: f64, alive: u64, until_ms: u64) -> bool {
-    until_ms >= SHORT_MS && keys >= alive as f64 * 0.9
+    let stands_out = |window: &&Window| {
+        // What was lost in counting counts for the share.
+        let share = (window.keys + 10 * spread.error()).min(alive) as f64 / alive as f64 * 100.0;
+        let large = window.keys >= LARGE && share >= LARGE_SHARE;
+        let left_ms = u64::try_from(window.at * 1000 - now_ms).unwrap_or(0);
+        // Until it begins there is a time before it.
+        let before_s = left_ms as f64 / 1000.0;
+        let even = spread.before(left_ms) as f64 / before_s.max(1.0) * 10.0;
+        before_s >= 1.0
+            && window.keys >= limits.keys
+            && (share >= limits.share.0 || large)
+            && window.keys as f64 >= even * ABOVE_EVEN
+    };
+    let found: Vec<Window> = windows.iter().filter(stands_out).copied().collect();
+    let verdict = match found.is_empty() {
+        false => ExpiryVerdict::Cliff,
+        true if spread.longest_ms() < SHORT_MS => ExpiryVerdict::ShortLived,
+        true => ExpiryVerdict::Spread,
+    };
+    (verdict, found)
 }
 
 /// A fifth of the lifetime as a random part, half a minute at least.
-fn jitter(spread: &Spread, alive: u64, second: Window) -> Jitter {
-    let lifetime_s = spread.longest_ms().div_ceil(1000).max(1);
+fn jitter(alive: u64, second: Window, cliffs: &[Window], now: Timestamp) -> Jitter {
+    // What was written together has at least so long to live from the start as it has left.
+    let last = cliffs
+        .iter()
+        .map(|window| window.at)
+        .max()
+        .unwrap_or(second.at);
+    let lifetime_s = left(last + 10, now).0.div_ceil(1000).max(1);
     let spread_s = (lifetime_s / 5).max(30).min(lifetime_s);
     Jitter {
         lifetime_s,
@@ -202,7 +218,7 @@ impl RedisReport<Expiry> {
             ExitCode::Critical
         } else if !self.data.cliffs.is_empty() {
             ExitCode::Warning
-        } else if !self.head.coverage.complete {
+        } else if !self.head.coverage.sees_all() {
             ExitCode::Unknown
         } else {
             ExitCode::Ok
@@ -240,7 +256,7 @@ mod tests {
         let jitter = group.jitter.expect("advice");
         assert_eq!(
             (jitter.lifetime_s, jitter.spread_s, jitter.base_s),
-            (3608, 721, 3248)
+            (3610, 722, 3249)
         );
         assert!(jitter.peak_per_s * 50 < jitter.now_per_s, "{jitter:?}");
         // A steady stream of keys that live for a minute.
@@ -254,22 +270,41 @@ mod tests {
             .chain((0..9_000).map(|n| 45_000 + n / 10));
         let (group, cliffs) = judged(mixed);
         assert_eq!(
-            group.verdict,
-            ExpiryVerdict::Spread,
-            "three in four within ten of sixty seconds: {cliffs:?}"
+            (group.verdict, cliffs[0].keys),
+            (ExpiryVerdict::Cliff, 9_500)
         );
+        // The same stream beside some keys that live for hours: no later second has more than an earlier one.
+        let both = (0..60_000)
+            .step_by(3)
+            .chain((0..400).map(|n| 3_600_000 + n * 9_000));
+        assert_eq!(judged(both).0.verdict, ExpiryVerdict::Spread);
+        // A cache that is filled in 24 batches: each is one, the next first.
+        let batches =
+            (0..24).flat_map(|hour| (0..5_000).map(move |n| hour * 3_600_000 + 240_000 + n / 5));
+        let (group, cliffs) = judged(batches);
+        assert_eq!((group.verdict, cliffs.len()), (ExpiryVerdict::Cliff, 24));
+        assert_eq!(cliffs[0].in_ms, Millis(240_000));
         // Jittered over two hours.
         assert_eq!(
             judged((0..7_200_000).step_by(100)).0.verdict,
             ExpiryVerdict::Spread
         );
-        // The same burst a minute before its end is a cliff still, and half a minute before it can't be told.
+        // The same burst a minute before its end is a cliff still.
         assert_eq!(
             judged((0..40_000).map(|n| 60_000 + n / 5)).0.verdict,
             ExpiryVerdict::Cliff
         );
+        // It is one as it comes nearer, until it has begun.
         assert_eq!(
-            judged((0..40_000).map(|n| 5_000 + n / 5)).0.verdict,
+            judged((0..40_000).map(|n| 9_000 + n / 5)).0.verdict,
+            ExpiryVerdict::Cliff
+        );
+        assert_eq!(
+            judged((0..40_000).map(|n| 2_000 + n / 5)).0.verdict,
+            ExpiryVerdict::Cliff
+        );
+        assert_eq!(
+            judged((0..40_000).map(|n| n / 2)).0.verdict,
             ExpiryVerdict::ShortLived
         );
         assert_eq!(

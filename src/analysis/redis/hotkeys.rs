@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::head::RedisReport;
 use crate::model::{
-    HotGroup, HotKey, HotMethod, Millis, RedisCoverage, RedisTarget, Timestamp, thousands,
+    HotGroup, HotKey, HotMethod, Millis, RedisCoverage, RedisTarget, Timestamp, counted, thousands,
 };
 
 /// What was found, as the source gives it.
@@ -152,15 +152,21 @@ fn sample_worth(found: &Found) -> String {
     let n = found.sampled as f64;
     let share = found
         .keys
-        .last()
+        .first()
         .and_then(|key| key.share_pct)
         .map_or(0.0, |p| p.0 / 100.0);
     if found.sampled == 0 {
         return "no command went by".into();
     }
+    if found.sampled < 200 {
+        return format!(
+            "a sample of {}: too few to judge by",
+            counted(found.sampled, "key access").replace("accesss", "accesses")
+        );
+    }
     let error = 100.0 * (share * (1.0 - share) / n).sqrt();
     format!(
-        "a sample of {} accesses: the share of the last key listed is right to about ±{:.2} % of all accesses",
+        "a sample of {} accesses: the share of the first key is right to about ±{:.1} points",
         thousands(found.sampled),
         1.96 * error
     )

@@ -90,12 +90,14 @@ impl RedisReport<Queues> {
         match self.data.queues.iter().map(|row| row.verdict).max() {
             Some(QueueVerdict::Critical) => ExitCode::Critical,
             Some(QueueVerdict::Warning) => ExitCode::Warning,
-            _ if !self.head.coverage.complete => ExitCode::Unknown,
+            _ if !self.head.coverage.sees_all() => ExitCode::Unknown,
             _ => ExitCode::Ok,
         }
     }
 }
 
+/// Where nobody has set a limit.
+const USUAL: Millis = Millis::from_secs(300);
 /// A job that has waited for so long isn't one that has just come.
 const OLD: Millis = Millis::from_secs(60);
 
@@ -156,14 +158,15 @@ fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<String>) {
     if let Some(overdue) = queue.long_overdue {
         looked_at = true;
         if overdue > 0 {
-            let what =
-                format!("{overdue} have been overdue for more than a minute: no scheduler runs");
+            let what = format!(
+                "{overdue} have been overdue for more than a minute: the scheduler is late, or there is none"
+            );
             said.push((QueueVerdict::Warning, what));
         }
     }
     if let Some(workers) = queue.workers {
         looked_at = true;
-        if workers == 0 && waits {
+        if workers == 0 && waits && queue.drain_per_s.is_none_or(|drain| drain <= 0.0) {
             said.push((QueueVerdict::Critical, "no worker listens to it".into()));
         }
     }
@@ -189,6 +192,16 @@ fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<String>) {
     }
     let moves =
         queue.drain_per_s.is_some_and(|drain| drain > 0.0) || queue.head_stays == Some(false);
+    if let (true, None, Some(age)) = (
+        waits && queue.paused != Some(true),
+        limits.oldest,
+        queue.oldest_age_ms,
+    ) && age > USUAL
+    {
+        let what =
+            format!("the oldest waits for {age}; no limit is set, from {USUAL} on it is told");
+        said.push((QueueVerdict::Warning, what));
+    }
     if said.is_empty() && waits && !moves && limits.bound.is_none() && limits.oldest.is_none() {
         let what = "no limit is set for it: redis.queues in stanch.yaml";
         return (QueueVerdict::Unknown, vec![what.into()]);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::expiry::{self, CliffLimits};
 use super::head::RedisReport;
-use crate::keys::{Spread, guarded, guards};
+use crate::keys::{Spread, guarded, guards, is_lock};
 use crate::model::{
     Cliff, ExitCode, ExpiryVerdict, Guarded, Locks, Millis, Misses, Protection, RedisCoverage,
     RedisTarget, Soft, Storming, Timestamp, counted,
@@ -51,13 +51,28 @@ pub fn report(
     groups: Vec<GroupSeen>,
     around: Around,
 ) -> RedisReport<Stampede> {
-    let (locks, cached): (Vec<GroupSeen>, Vec<GroupSeen>) = groups
-        .into_iter()
-        .partition(|seen| guarded(&seen.group).is_some());
+    let (locks, mut cached): (Vec<GroupSeen>, Vec<GroupSeen>) =
+        groups.into_iter().partition(|seen| is_lock(&seen.group));
+    let pairs = pairs(&locks, &cached);
+    // A lock of nothing that is known here: for itself it can still be one that stays for ever.
+    let known: Vec<bool> = (0..locks.len())
+        .map(|n| pairs.iter().any(|(lock, _)| *lock == n))
+        .collect();
+    let lone: Vec<Guarded> = locks
+        .iter()
+        .zip(known)
+        .filter(|(lock, known)| !known && lock.spread.with_ttl < lock.spread.keys)
+        .map(|(lock, _)| lone_lock(lock))
+        .collect();
     let spreads: Vec<(String, Spread)> = cached
         .iter()
         .map(|seen| (seen.group.clone(), seen.spread.clone()))
         .collect();
+    let cached_names: Vec<String> = cached.iter().map(|seen| seen.group.clone()).collect();
+    let seen_rebuild = cached
+        .iter()
+        .filter_map(|seen| seen.misses.as_ref()?.rebuild_ms)
+        .max();
     let whole = complete();
     let told = expiry::report(
         taken_at,
@@ -67,20 +82,19 @@ pub fn report(
         CliffLimits::default(),
     )
     .data;
-    let seen_rebuild = cached
-        .iter()
-        .filter_map(|seen| seen.misses.as_ref()?.rebuild_ms)
-        .max();
-    let rebuild = around.rebuild.or(seen_rebuild);
     let mut all: Vec<Guarded> = cached
-        .into_iter()
+        .drain(..)
         // What never expires isn't rebuilt.
         .filter(|seen| seen.spread.with_ttl > 0 || seen.misses.is_some())
         .map(|seen| {
             let of = told.groups.iter().find(|group| group.group == seen.group);
             let expiry = of.map_or(ExpiryVerdict::Few, |group| group.verdict);
             let share = of.and_then(|group| group.peak_10s_share);
-            let locks = locks_of(&seen.group, &locks);
+            let locks = locks_of(&seen.group, &locks, &cached_names, &pairs);
+            // Of the group itself: another's rebuild tells nothing of this one.
+            let rebuild = around
+                .rebuild
+                .or(seen.misses.as_ref().and_then(|misses| misses.rebuild_ms));
             let (verdict, evidence) = judge(
                 &seen,
                 expiry,
@@ -104,6 +118,7 @@ pub fn report(
         })
         .collect();
     let misses = |group: &Guarded| group.misses.as_ref().map_or(0, |misses| misses.misses);
+    all.extend(lone);
     // The hot ones are chosen, then the worst stand first.
     all.sort_by(|a, b| {
         (misses(b), b.hottest, b.with_ttl)
@@ -122,7 +137,7 @@ pub fn report(
     let data = Stampede {
         stampede: all,
         cliffs: told.cliffs,
-        rebuild_ms: rebuild,
+        rebuild_ms: around.rebuild.or(seen_rebuild),
         misses_by: around.misses_by,
         statements: around.statements,
     };
@@ -136,19 +151,85 @@ fn complete() -> RedisCoverage {
     }
 }
 
-/// The lock keys that guard a group: of several groups of them the one with most.
-fn locks_of(group: &str, locks: &[GroupSeen]) -> Locks {
-    let of = locks
-        .iter()
-        .filter(|lock| guarded(&lock.group).is_some_and(|left| guards(&left, group)))
-        .max_by_key(|lock| lock.spread.keys);
-    of.map_or_else(Locks::default, |lock| Locks {
-        group: Some(lock.group.clone()),
-        keys: lock.spread.keys,
-        without_ttl: lock.spread.keys - lock.spread.with_ttl,
-        longest_ms: (lock.spread.with_ttl > 0).then(|| Millis(lock.spread.longest_ms())),
-    })
+/// Which lock group (by its place) guards which cached one: the group of the same name, else those whose names go on where
+/// the lock's ends, else the longest whose name the lock's goes on from.
+fn pairs(locks: &[GroupSeen], cached: &[GroupSeen]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for (n, lock) in locks.iter().enumerate() {
+        let Some(left) = guarded(&lock.group) else {
+            continue;
+        };
+        let places = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            (0..cached.len())
+                .filter(|m| is(&cached[*m].group))
+                .collect()
+        };
+        let mut found = places(&|group| group == left);
+        if found.is_empty() {
+            found = places(&|group| group.len() > left.len() && guards(&left, group));
+        }
+        if found.is_empty() {
+            found = places(&|group| guards(&left, group));
+            found.sort_by_key(|m| std::cmp::Reverse(cached[*m].group.len()));
+            found.truncate(1);
+        }
+        pairs.extend(found.into_iter().map(|m| (n, m)));
+    }
+    pairs
 }
+
+/// All lock keys that guard a group; named is the group of them with most.
+fn locks_of(
+    group: &str,
+    locks: &[GroupSeen],
+    cached: &[String],
+    pairs: &[(usize, usize)],
+) -> Locks {
+    let mut sum = Locks::default();
+    let mut most = 0;
+    for (lock, _) in pairs.iter().filter(|(_, of)| cached[*of] == group) {
+        let spread = &locks[*lock].spread;
+        sum.keys += spread.keys;
+        sum.without_ttl += spread.keys - spread.with_ttl;
+        if spread.with_ttl > 0 {
+            sum.longest_ms = sum.longest_ms.max(Some(Millis(spread.longest_ms())));
+        }
+        if spread.keys > most {
+            most = spread.keys;
+            sum.group = Some(locks[*lock].group.clone());
+        }
+    }
+    sum
+}
+
+/// Lock keys of no group that is cached here, some without TTL.
+fn lone_lock(lock: &GroupSeen) -> Guarded {
+    let without = lock.spread.keys - lock.spread.with_ttl;
+    Guarded {
+        group: lock.group.clone(),
+        keys: lock.spread.keys,
+        with_ttl: lock.spread.with_ttl,
+        hottest: lock.hottest.map(u64::from),
+        expiry: ExpiryVerdict::Few,
+        peak_10s_share: None,
+        locks: Locks {
+            group: Some(lock.group.clone()),
+            keys: lock.spread.keys,
+            without_ttl: without,
+            longest_ms: None,
+        },
+        soft: Soft::default(),
+        misses: None,
+        verdict: Protection::LockWithoutTtl,
+        evidence: vec![format!(
+            "{} without TTL, of a group that isn't seen here: whoever holds one and dies holds it for ever",
+            counted(without, "lock key")
+        )],
+    }
+}
+
+/// So many locks tell by the longest time left what they are given.
+const SEVERAL: u64 = 5;
 
 fn judge(
     seen: &GroupSeen,
@@ -174,14 +255,21 @@ fn judge(
             ));
             verdicts.push(Protection::LockWithoutTtl);
         }
-        match (locks.longest_ms, rebuild) {
-            (Some(left), Some(rebuild)) if left < rebuild => {
-                evidence.push(format!(
-                    "a rebuild takes {rebuild}, the longest-lived lock has {left} left"
-                ));
-                verdicts.push(Protection::LockTooShort);
-            }
-            _ => verdicts.push(Protection::Protected),
+        // What a lock was given isn't kept, only what is left. The longest of several is near to it.
+        let short = match (locks.longest_ms, rebuild) {
+            (Some(left), Some(rebuild)) => left < rebuild,
+            _ => false,
+        };
+        if short && locks.keys >= SEVERAL {
+            evidence.push(format!(
+                "a rebuild takes {}, and of {} locks none has more than {} left",
+                rebuild.unwrap_or_default(),
+                locks.keys,
+                locks.longest_ms.unwrap_or_default()
+            ));
+            verdicts.push(Protection::LockTooShort);
+        } else {
+            verdicts.push(Protection::Protected);
         }
     }
     match (seen.soft.found, &seen.soft.why_unknown) {
@@ -208,7 +296,8 @@ fn judge(
     }
     if let Some(misses) = &seen.misses {
         evidence.push(told_misses(misses));
-        if misses.worst_misses > 1 {
+        // Several before it was written again: they were rebuilding it at once, or waited for whoever did.
+        if misses.worst_misses > 1 && misses.rebuild_ms.is_some() {
             verdicts.push(Protection::Unprotected);
         }
     }
@@ -251,6 +340,10 @@ impl RedisReport<Stampede> {
     /// For `--check`.
     pub fn exit_code(&self) -> ExitCode {
         let worst = self.data.stampede.iter().map(|group| group.verdict).min();
+        let soon = |cliff: &Cliff| cliff.in_ms <= Millis::from_secs(300) && cliff.keys >= 1000;
+        if self.data.cliffs.iter().any(soon) {
+            return ExitCode::Critical;
+        }
         let storming = self
             .data
             .statements
@@ -260,7 +353,7 @@ impl RedisReport<Stampede> {
             Some(Protection::LockWithoutTtl | Protection::Unprotected) => ExitCode::Critical,
             Some(Protection::LockTooShort | Protection::NoJitter) => ExitCode::Warning,
             _ if storming => ExitCode::Warning,
-            _ if !self.head.coverage.complete => ExitCode::Unknown,
+            _ if !self.head.coverage.sees_all() => ExitCode::Unknown,
             _ => ExitCode::Ok,
         }
     }
@@ -345,19 +438,20 @@ mod tests {
         );
         let slow = Some(Millis(12_000));
         assert_eq!(
-            verdict(vec![jittered(), lock(vec![Some(9_000)])], slow),
+            verdict(vec![jittered(), lock(vec![Some(9_000); 6])], slow),
             Protection::LockTooShort
         );
         assert_eq!(
             verdict(vec![jittered(), lock(vec![Some(9_000), None])], slow),
             Protection::LockWithoutTtl
         );
+        let lone = judged(
+            vec![jittered(), seen("user:*:lock", [None].into_iter())],
+            None,
+        );
         assert_eq!(
-            verdict(
-                vec![jittered(), seen("user:*:lock", [None].into_iter())],
-                None
-            ),
-            Protection::NotSeen
+            lone.iter().map(|group| group.verdict).collect::<Vec<_>>(),
+            [Protection::LockWithoutTtl, Protection::NotSeen]
         );
         let soft = GroupSeen {
             soft: Soft {

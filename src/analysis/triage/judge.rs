@@ -6,6 +6,7 @@ use super::{locks, sessions, settings, slots};
 use crate::analysis::Coverage;
 use crate::analysis::redis::{Look, RedisPart};
 use crate::analysis::{Report, blocking, catalog, connections, stanch_command};
+use crate::analysis::{redis_url, shell_word};
 use crate::model::{
     ExitCode, FindingId, Millis, Part, Pattern, Session, Severity, Snapshot, Thresholds, count,
 };
@@ -151,6 +152,14 @@ impl Report<Triage> {
             Ok(look) => {
                 let mut found = look.findings();
                 walks(&mut found, snapshot);
+                for next in found.iter_mut().flat_map(|finding| finding.next.iter_mut()) {
+                    if next.contains(" runbook run ") {
+                        next.push_str(&format!(
+                            " --redis {}",
+                            shell_word(&redis_url(&look.target))
+                        ));
+                    }
+                }
                 data.findings.extend(found);
                 data.unknown.extend(look.unknown());
                 data.redis = Some(look.part());

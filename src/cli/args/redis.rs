@@ -46,7 +46,7 @@ pub struct RedisArgs {
     /// Our private key, PEM
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Redis")]
     pub key: Option<PathBuf>,
-    /// Believe whoever answers
+    /// Don't check the server's certificate
     #[arg(long, help_heading = "Redis")]
     pub insecure: bool,
 }
@@ -80,7 +80,7 @@ pub struct WalkArgs {
     /// Only keys that this pattern matches, as SCAN's MATCH has it
     #[arg(long = "match", value_name = "PATTERN", help_heading = "Walk")]
     pub pattern: Option<OsString>,
-    /// At most so long, and a quarter of the server's time; it ends when the server's PING slows down
+    /// Stop after so long; takes at most a quarter of the server's time, and ends when its PING slows down
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", help_heading = "Walk")]
     pub budget: Duration,
     /// To the end and as fast as it goes
@@ -108,7 +108,7 @@ pub struct QueuesArgs {
     /// Judge it for monitoring: exit code 1 or 2 by the worst queue
     #[arg(long, help_heading = "Output")]
     pub check: bool,
-    /// The walk that looks for queues: at most so long, and a quarter of the server's time
+    /// Stop looking for queues after so long; takes at most a quarter of the server's time
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", help_heading = "Walk")]
     pub budget: Duration,
     /// To the end and as fast as it goes
@@ -182,6 +182,12 @@ pub struct HotkeysArgs {
     /// Read TTL and size of every key, not only of the hottest: sums by group
     #[arg(long)]
     pub attributes: bool,
+    /// Have the server count (HOTKEYS: Redis 8.6, Valkey 9.2) for a while, and put everything back
+    #[arg(long, conflicts_with = "monitor")]
+    pub server_hotkeys: bool,
+    /// Have it count for so long
+    #[arg(long, value_name = "TIME", requires = "server_hotkeys", value_parser = listening, default_value = "10s")]
+    pub server_for: Duration,
     /// Listen to the commands that go by (MONITOR) instead: bounded in lines and time, keys only, values never kept
     #[arg(long)]
     pub monitor: bool,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Context;
-use crate::analysis::{Report, triage};
+use crate::analysis::{Report, shell_word, triage};
 use clap::Parser as _;
 
 use crate::cli::args::{Args, Command, DrillArgs, IncidentArg};
@@ -130,7 +130,13 @@ async fn hold_cache(
         ctx.console.warn(&format!("server: \"{database}\""));
         line.extend(["-d", database]);
     }
-    ctx.console.warn(&format!("shown by: {}", line.join(" ")));
+    ctx.console.warn(&format!(
+        "shown by: {}",
+        line.iter()
+            .map(|word| shell_word(word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    ));
     let parsed = Args::try_parse_from(&line).map_err(|error| Fault::Usage(error.to_string()))?;
     if let Some(Command::Redis(command)) = parsed.command {
         super::redis::run(ctx, command).await?;

@@ -25,7 +25,8 @@ pub struct TypeSum {
     #[serde(rename = "type")]
     pub kind: KeyType,
     pub keys: u64,
-    pub bytes: u64,
+    /// Of those whose size could be read; `null`: of none.
+    pub bytes: Option<u64>,
     pub elements: Option<u64>,
 }
 
@@ -34,7 +35,8 @@ pub struct TypeSum {
 pub struct GroupSum {
     pub group: String,
     pub keys: u64,
-    pub bytes: u64,
+    /// Of those whose size could be read; `null`: of none.
+    pub bytes: Option<u64>,
     /// The size of its largest key.
-    pub largest: u64,
+    pub largest: Option<u64>,
 }

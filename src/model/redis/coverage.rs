@@ -95,6 +95,8 @@ pub struct SectionNote {
 pub struct RedisCoverage {
     /// All that the report needs was read.
     pub complete: bool,
+    /// Only keys that this pattern matches were looked at.
+    pub pattern: Option<String>,
     /// `null` where no keys were walked, or DBSIZE may not be asked.
     pub keys_total: Option<u64>,
     pub keys_seen: Option<u64>,
@@ -118,7 +120,10 @@ impl RedisCoverage {
         Self {
             complete: nodes.iter().all(|node| node.complete)
                 && tally.moved == 0
-                && slots_unserved == 0,
+                && slots_unserved == 0
+                // A login that may read none of them has seen nothing.
+                && (tally.not_permitted + tally.failed == 0
+                    || tally.not_permitted + tally.failed < nodes.iter().map(|node| node.keys_seen).sum()),
             keys_total: nodes.iter().map(|node| node.keys_total).sum(),
             keys_seen: Some(nodes.iter().map(|node| node.keys_seen).sum()),
             tally,
@@ -127,6 +132,11 @@ impl RedisCoverage {
             own_effect,
             ..Self::default()
         }
+    }
+
+    /// Everything was read, and nothing is kept from this login: what isn't found isn't there.
+    pub fn sees_all(&self) -> bool {
+        self.complete && self.tally.not_permitted == 0 && self.tally.failed == 0
     }
 
     /// A part that couldn't be read: the report isn't whole.

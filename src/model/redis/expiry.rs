@@ -87,10 +87,15 @@ pub struct Cliff {
 impl Cliff {
     /// `in 4m 12s (14:05:00 UTC) 94,000 keys of catalog:product:* expire within 10 s: 63.0 % of its expiring keys`
     pub fn forecast(&self) -> String {
+        let format = if self.in_ms < Millis::from_secs(86_400) {
+            "%H:%M:%S"
+        } else {
+            "%Y-%m-%d %H:%M"
+        };
         format!(
             "in {} ({} UTC) {} of {} expire within 10 s: {:.1} % of its expiring keys",
             self.in_ms,
-            self.at.utc().format("%H:%M:%S"),
+            self.at.utc().format(format),
             counted(self.keys, "key"),
             self.group,
             self.share.0

@@ -31,6 +31,8 @@ pub enum HotUnit {
     Accesses,
     /// Microseconds of the server's time, in the window.
     CpuUs,
+    /// Bytes to and from clients, in the window.
+    NetBytes,
     /// Accesses a second, as the server estimates them.
     PerSecond,
 }

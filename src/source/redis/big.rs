@@ -39,21 +39,29 @@ struct About {
 #[derive(Default)]
 struct Sum {
     keys: u64,
-    bytes: u64,
-    largest: u64,
+    bytes: Option<u64>,
+    largest: Option<u64>,
 }
 
-impl Absorb<u64> for Sum {
-    fn absorb(&mut self, bytes: u64) {
+impl Absorb<Option<u64>> for Sum {
+    fn absorb(&mut self, bytes: Option<u64>) {
         self.keys += 1;
-        self.bytes += bytes;
+        self.bytes = plus(self.bytes, bytes);
         self.largest = self.largest.max(bytes);
+    }
+}
+
+/// What is known of a sum: nothing, where nothing of it is.
+fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+    match (sum, more) {
+        (None, None) => None,
+        (sum, more) => Some(sum.unwrap_or(0) + more.unwrap_or(0)),
     }
 }
 
 /// Walks all keys.
 pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Watch) -> BigPass {
-    let untouched = no_touch(fleet).await;
+    let untouched = fleet.no_touch().await;
     let counts = untouched || options.touch;
     // TYPE and MEMORY USAGE touch nothing.
     let per_key: &[PerKey] = if counts {
@@ -65,7 +73,7 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
     let mut by_bytes: Top<About> = Top::new(options.top);
     let mut by_elements: BTreeMap<KeyType, Top<About>> = BTreeMap::new();
     let mut types: BTreeMap<KeyType, TypeSum> = BTreeMap::new();
-    let mut grouped: Grouped<u64, Sum> = Grouped::new(options.patterns, |_| Sum::default());
+    let mut grouped: Grouped<Option<u64>, Sum> = Grouped::new(options.patterns, |_| Sum::default());
     let mut each = |node: &str, keys: Vec<Vec<u8>>, answers: Vec<Answer>| {
         let at = names.iter().position(|name| name == node).unwrap_or(0);
         for (key, of_key) in keys.into_iter().zip(answers.chunks(per_key.len())) {
@@ -87,11 +95,11 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
             let sum = types.entry(*kind).or_insert(TypeSum {
                 kind: *kind,
                 keys: 0,
-                bytes: 0,
+                bytes: None,
                 elements: (counts && kind.length_command().is_some()).then_some(0),
             });
             sum.keys += 1;
-            sum.bytes += about.bytes.unwrap_or(0);
+            sum.bytes = plus(sum.bytes, about.bytes);
             sum.elements = sum.elements.map(|all| all + about.elements.unwrap_or(0));
             let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
             if let Some(bytes) = about.bytes {
@@ -103,7 +111,7 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
                     .or_insert_with(|| Top::new(options.top));
                 top.push(&key, signed(elements), || about);
             }
-            grouped.push(key, about.bytes.unwrap_or(0));
+            grouped.push(key, about.bytes);
         }
     };
     let plan = Plan {
@@ -112,6 +120,12 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
         per_key,
     };
     let mut coverage = walk(fleet, plan, options.budget, watch, &mut each).await;
+    let by_bytes_is_empty = by_bytes.is_empty();
+    let refused = coverage.tally.failed + coverage.tally.not_permitted;
+    if by_bytes_is_empty && refused > 0 {
+        let why = "MEMORY USAGE is refused for every key: it is renamed, or not permitted (+memory|usage)";
+        coverage.without("sizes", "failed", why.into());
+    }
     if !counts {
         coverage.note(
             "elements",
@@ -160,13 +174,4 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
         groups,
         coverage,
     }
-}
-
-/// Asks every node to leave counters and idle times alone for this connection: Redis 7.2, every Valkey.
-async fn no_touch(fleet: &mut Fleet) -> bool {
-    let mut all = true;
-    for node in &mut fleet.nodes {
-        all &= node.say("CLIENT NO-TOUCH ON").await.is_ok();
-    }
-    all
 }

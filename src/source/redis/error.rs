@@ -36,18 +36,54 @@ impl RedisError {
         match self {
             Self::Address(_) => Some("--redis redis://host:6379/0, or REDIS_URL".into()),
             Self::NoTls(_) => Some("an address that begins with rediss://".into()),
-            Self::Failed { why, .. } => match why {
-                Why::Unreachable => None,
-                Why::Login => Some(
-                    "redis://user:password@host in REDIS_URL, or the password in REDISCLI_AUTH"
-                        .into(),
-                ),
+            Self::Failed { why, what, .. } => match why {
+                Why::Unreachable => unreachable_hint(what).map(str::to_owned),
+                Why::Login => Some(login_hint(what)),
                 Why::Loading => Some("the same command again, when it has read its data".into()),
-                Why::NotPermitted => Some("ACL SETUSER <user> +@read +info +time".into()),
+                Why::NotPermitted => Some(grant(what)),
                 Why::Other => None,
             },
         }
     }
+}
+
+fn login_hint(what: &str) -> String {
+    if what.contains("without any password configured") {
+        return "the server asks for no password: an address without one".into();
+    }
+    "redis://user:password@host in REDIS_URL, or the password in REDISCLI_AUTH".into()
+}
+
+/// What is behind an error of the network or of TLS, mostly.
+fn unreachable_hint(what: &str) -> Option<&'static str> {
+    let has = |text: &str| what.contains(text);
+    if has("CertificateRequired") {
+        Some("the server wants a certificate of ours: --cert FILE --key FILE")
+    } else if has("certificate") || has("UnknownIssuer") {
+        Some("--cacert FILE with the certificate of who has signed the server's, or --insecure")
+    } else if has("reset by peer") || has("closed") || has("broken pipe") {
+        Some("a port that speaks TLS is rediss://, and one that doesn't is redis://")
+    } else if has("no answer in time") {
+        Some(
+            "is it stopped, blocked by a long command, or a port that speaks TLS (rediss://) or doesn't?",
+        )
+    } else if has("arse error") || has("nexpected") {
+        Some("what answers there isn't a Redis: another port?")
+    } else {
+        None
+    }
+}
+
+/// `NOPERM User ro has no permissions to run the 'config|get' command` → what grants it. Redis 6 doesn't name the user.
+fn grant(what: &str) -> String {
+    let command = what.split('\'').nth(1).unwrap_or("@read");
+    let user = what
+        .split_once("User ")
+        .and_then(|(_, rest)| rest.split(' ').next());
+    format!(
+        "as an administrator: ACL SETUSER {} '+{command}'",
+        user.unwrap_or("NAME")
+    )
 }
 
 /// Why one command wasn't carried out.

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
+use super::error::Refused;
 use super::fleet::Fleet;
+use super::hot::some_key;
 use super::walk::{Answer, Budget, PerKey, Plan, Watch, walk};
 use crate::keys::{Absorb, GroupId, Grouped, Pattern, Spread};
 use crate::model::{RedisCoverage, Timestamp};
@@ -40,7 +42,7 @@ pub async fn expiry_pass(
     budget: Budget,
     watch: &dyn Watch,
 ) -> ExpiryPass {
-    let exact = tells_the_moment(fleet);
+    let exact = tells_the_moment(fleet).await;
     let per_key: &[PerKey] = if exact {
         &[PerKey::ExpireTime]
     } else {
@@ -87,7 +89,7 @@ pub async fn expiry_pass(
 }
 
 /// Redis from 7.0 on and every Valkey has PEXPIRETIME; where the version isn't told, the older way works everywhere.
-pub(super) fn tells_the_moment(fleet: &Fleet) -> bool {
+pub(super) async fn tells_the_moment(fleet: &mut Fleet) -> bool {
     let target = &fleet.target;
     let version = target.server_version.as_deref().unwrap_or_default();
     let major: u32 = version
@@ -95,5 +97,26 @@ pub(super) fn tells_the_moment(fleet: &Fleet) -> bool {
         .next()
         .and_then(|major| major.parse().ok())
         .unwrap_or(0);
-    major >= 7 || (target.product.as_deref() == Some("valkey") && major > 0)
+    let has = major >= 7 || (target.product.as_deref() == Some("valkey") && major > 0);
+    has && may_ask(fleet).await
+}
+
+/// Not renamed, and permitted: asked of one key.
+async fn may_ask(fleet: &mut Fleet) -> bool {
+    let Some(node) = fleet.nodes.first_mut() else {
+        return false;
+    };
+    let Ok(Some(key)) = some_key(node).await else {
+        return true;
+    };
+    match node.ask(&[b"PEXPIRETIME", &key]).await {
+        Err(Refused::Unknown(_)) => false,
+        // Of this key, or of the command: PTTL is asked the same way.
+        Err(Refused::NotPermitted(why)) => why.contains("key"),
+        Err(_) => true,
+        Ok(_) => {
+            node.looked_up(1);
+            true
+        }
+    }
 }

@@ -31,6 +31,19 @@ pub struct Node {
     pub(super) silent: Option<Refused>,
 }
 
+/// Commands that are on their way.
+pub(super) struct Sent(tokio::task::JoinHandle<redis::RedisResult<Vec<Value>>>);
+
+impl Sent {
+    /// An answer each.
+    pub async fn answered(self) -> Result<Vec<Value>, Refused> {
+        match self.0.await {
+            Ok(values) => values.map_err(|error| Refused::of_call(&error)),
+            Err(_) => Err(Refused::Lost("the question was given up".into())),
+        }
+    }
+}
+
 /// All that is asked: one server, or every primary of a cluster.
 pub struct Fleet {
     pub nodes: Vec<Node>,
@@ -67,7 +80,27 @@ impl Node {
             )
             .map_err(lost)?,
         };
-        Self::link(info.addr().to_string(), client, limits).await
+        // The login is ours to send: what the server says to it is told in its own words.
+        let bare = redis::RedisConnectionInfo::default().set_skip_set_lib_name();
+        let without = client
+            .get_connection_info()
+            .clone()
+            .set_redis_settings(bare);
+        let opener = Client::open(without).map_err(lost)?;
+        let mut node = Self::link(info.addr().to_string(), opener, limits).await?;
+        node.client = client;
+        let settings = info.redis_settings();
+        if let Some(password) = settings.password() {
+            let mut words: Vec<&[u8]> = vec![b"AUTH"];
+            words.extend(settings.username().map(str::as_bytes));
+            words.push(password.as_bytes());
+            node.ask(&words).await.map_err(login)?;
+        }
+        if settings.db() != 0 {
+            node.ask(&[b"SELECT", settings.db().to_string().as_bytes()])
+                .await?;
+        }
+        Ok(node)
     }
 
     async fn link(name: String, client: Client, limits: Limits) -> Result<Self, Refused> {
@@ -130,6 +163,16 @@ impl Node {
         values.map_err(|error| Refused::of_call(&error))
     }
 
+    /// Sends several commands without waiting for their answers. What is sent first is answered first.
+    pub(super) fn send(&mut self, commands: Pipeline) -> Sent {
+        let count = commands.len();
+        self.commands += count as u64;
+        let mut link = self.link.clone();
+        Sent(tokio::spawn(async move {
+            link.req_packed_commands(&commands, 0, count).await
+        }))
+    }
+
     /// A second connection, for what can't be asked over the first.
     pub(super) async fn beside(&self, limits: Limits) -> Result<Self, Refused> {
         Self::link(self.name.clone(), self.client.clone(), limits).await
@@ -147,6 +190,15 @@ impl Node {
 }
 
 impl Fleet {
+    /// Asks every node to leave counters and idle times alone for this connection: Redis 7.2, every Valkey.
+    pub async fn no_touch(&mut self) -> bool {
+        let mut all = true;
+        for node in &mut self.nodes {
+            all &= node.say("CLIENT NO-TOUCH ON").await.is_ok();
+        }
+        all
+    }
+
     /// States what all that was asked since it was opened did to the servers' statistics.
     pub fn state_own_effect(&self, coverage: &mut RedisCoverage) {
         let sum = |of: fn(&Node) -> u64| self.nodes.iter().map(of).sum();
@@ -162,6 +214,14 @@ impl Fleet {
         let slot = slot(key);
         let owner = self.owners.iter().find(|(slots, _)| slots.contains(&slot));
         owner.map(|(_, node)| *node)
+    }
+}
+
+/// Any refusal of a login is one, but that the server is full.
+fn login(refused: Refused) -> Refused {
+    match refused {
+        Refused::Other(why) if !why.contains("max number of clients") => Refused::Login(why),
+        other => other,
     }
 }
 
@@ -185,6 +245,19 @@ pub async fn open(
         }
         Err(_) => None,
     };
+    if let Some(facts) = facts
+        .as_ref()
+        .filter(|facts| facts.number("loading") == Some(1))
+    {
+        let part = facts
+            .word("loading_loaded_perc")
+            .unwrap_or_else(|| "?".into());
+        let left = facts
+            .word("loading_eta_seconds")
+            .unwrap_or_else(|| "?".into());
+        let what = format!("LOADING it reads its data still, {part} % of it; about {left} s to go");
+        return Err(Refused::Loading(what).at(place));
+    }
     let clustered = match facts
         .as_ref()
         .and_then(|facts| facts.word("cluster_enabled"))

@@ -55,41 +55,51 @@ pub enum Lfu {
 /// # Errors
 /// When the connection is lost.
 pub async fn probe_lfu(fleet: &mut Fleet) -> Result<Lfu, Refused> {
+    // One key may be kept from this login while others aren't.
+    const TRIED: usize = 50;
+    let mut last = Lfu::NoKeys;
     for node in &mut fleet.nodes {
-        let Some(key) = some_key(node).await? else {
-            continue;
-        };
-        node.looked_up(1);
-        return Ok(match node.ask(&[b"OBJECT", b"FREQ", &key]).await {
-            Ok(_) => Lfu::Counts,
-            Err(lost @ Refused::Lost(_)) => return Err(lost),
-            Err(refused) if refused.text().contains("LFU maxmemory policy") => Lfu::Off,
-            Err(Refused::Moved) => continue,
-            Err(refused) => Lfu::Refused(refused),
-        });
+        for key in some_keys(node, TRIED).await? {
+            match node.ask(&[b"OBJECT", b"FREQ", &key]).await {
+                Ok(_) => {
+                    node.looked_up(1);
+                    return Ok(Lfu::Counts);
+                }
+                Err(lost @ Refused::Lost(_)) => return Err(lost),
+                Err(refused) if refused.text().contains("LFU maxmemory policy") => {
+                    node.looked_up(1);
+                    return Ok(Lfu::Off);
+                }
+                Err(refused) => last = Lfu::Refused(refused),
+            }
+        }
     }
-    Ok(Lfu::NoKeys)
+    Ok(last)
 }
 
-/// Any key: of the first pages of a walk, which may be empty.
-async fn some_key(node: &mut Node) -> Result<Option<Vec<u8>>, Refused> {
+pub(super) async fn some_key(node: &mut Node) -> Result<Option<Vec<u8>>, Refused> {
+    Ok(some_keys(node, 1).await?.into_iter().next())
+}
+
+/// Some keys: of the first pages of a walk, which may be empty.
+async fn some_keys(node: &mut Node, most: usize) -> Result<Vec<Vec<u8>>, Refused> {
+    let mut found = Vec::new();
     let mut cursor = b"0".to_vec();
     for _ in 0..1000 {
-        let mut page =
-            value::list(node.ask(&[b"SCAN", &cursor, b"COUNT", b"100"]).await?).into_iter();
+        let page = node.ask(&[b"SCAN", &cursor, b"COUNT", b"100"]).await?;
+        let mut page = value::list(page).into_iter();
         cursor = page
             .next()
             .and_then(value::bytes)
             .unwrap_or_else(|| b"0".to_vec());
         let keys = value::list(page.next().unwrap_or_default());
-        if let Some(key) = keys.into_iter().find_map(value::bytes) {
-            return Ok(Some(key));
-        }
-        if cursor == b"0" {
+        found.extend(keys.into_iter().filter_map(value::bytes));
+        if !found.is_empty() || cursor == b"0" {
             break;
         }
     }
-    Ok(None)
+    found.truncate(most);
+    Ok(found)
 }
 
 #[derive(Clone, Copy)]
@@ -103,7 +113,7 @@ struct Item {
 struct Heat {
     keys: u64,
     hottest: u8,
-    bytes: u64,
+    bytes: Option<u64>,
     with_ttl: u64,
 }
 
@@ -111,7 +121,10 @@ impl Absorb<Item> for Heat {
     fn absorb(&mut self, item: Item) {
         self.keys += 1;
         self.hottest = self.hottest.max(item.counter.unwrap_or(0));
-        self.bytes += item.bytes.unwrap_or(0);
+        self.bytes = match (self.bytes, item.bytes) {
+            (None, None) => None,
+            (sum, more) => Some(sum.unwrap_or(0) + more.unwrap_or(0)),
+        };
         self.with_ttl += u64::from(item.expires == Some(true));
     }
 }
@@ -196,7 +209,7 @@ pub async fn lfu_pass(fleet: &mut Fleet, options: HotOptions<'_>, watch: &dyn Wa
             hottest: heat.hottest.into(),
             accesses: None,
             share_pct: None,
-            bytes: options.attributes.then_some(heat.bytes),
+            bytes: heat.bytes,
             with_ttl: options.attributes.then_some(heat.with_ttl),
         })
         .collect();

@@ -126,7 +126,7 @@ fn read(text: &str) -> RedisInfo {
 
 /// To a tenth of a percent; unknown where there were no lookups.
 pub fn hit_pct(hits: u64, misses: u64) -> Option<f64> {
-    (hits + misses > 0).then(|| (1000.0 * hits as f64 / (hits + misses) as f64).round() / 10.0)
+    crate::model::Percent::of(hits, hits + misses).map(|pct| pct.0)
 }
 
 #[cfg(test)]

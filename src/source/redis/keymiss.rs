@@ -33,10 +33,15 @@ pub fn tells_misses(flags: &str) -> bool {
     classes.contains('E') && classes.contains('m')
 }
 
-/// The flags with misses and writes of strings and hashes added.
+/// These flags tell when a string is written.
+pub fn tells_writes(flags: &str) -> bool {
+    classes(flags).contains('$')
+}
+
+/// The flags with misses and writes of every type added.
 pub fn with_misses(flags: &str) -> String {
     let has = classes(flags);
-    let more = "Em$h".chars().filter(|flag| !has.contains(*flag));
+    let more = "Em$hzsl".chars().filter(|flag| !has.contains(*flag));
     flags.chars().chain(more).collect()
 }
 
@@ -79,7 +84,7 @@ impl OfKey {
     }
 }
 
-/// Listens for so long on every node; by group.
+/// Listens for so long on every node; by group. `writes`: they are told as well, so it can be told what came before one.
 ///
 /// # Errors
 /// What the subscription is refused for.
@@ -87,6 +92,7 @@ pub async fn listen_for_misses(
     fleet: &mut Fleet,
     grouping: &mut Grouping,
     time: Duration,
+    writes: bool,
     watch: &dyn Watch,
 ) -> Result<HashMap<String, Misses>, Refused> {
     let database = fleet.target.database;
@@ -113,7 +119,7 @@ pub async fn listen_for_misses(
                 });
             group.misses += of_key.misses;
             group.keys += 1;
-            if of_key.worst > group.worst_misses {
+            if writes && of_key.worst > group.worst_misses {
                 group.worst_misses = of_key.worst;
                 group.worst = Some(KeyName(key));
                 group.rebuild_ms = of_key.rebuild.map(Millis::from);
@@ -135,12 +141,10 @@ async fn of_node(
     let mut events = opened
         .map_err(|_| Refused::Lost("no answer in time".into()))?
         .map_err(lost)?;
-    for event in ["keymiss", "set", "hset", "setex", "psetex"] {
-        events
-            .subscribe(format!("__keyevent@{database}__:{event}"))
-            .await
-            .map_err(lost)?;
-    }
+    events
+        .psubscribe(format!("__keyevent@{database}__:*"))
+        .await
+        .map_err(lost)?;
     let mut stream = events.into_on_message();
     let mut keys: HashMap<Vec<u8>, OfKey> = HashMap::new();
     let end = tokio::time::sleep(time);
@@ -163,7 +167,12 @@ async fn of_node(
                 };
                 let key = event.get_payload_bytes();
                 let now = Instant::now();
-                let is_miss = event.get_channel_name().ends_with(":keymiss");
+                let kind = event.get_channel_name().rsplit(':').next().unwrap_or_default();
+                let is_miss = kind == "keymiss";
+                // What ends a key is no rebuild of it.
+                if ["del", "expired", "evicted", "expire", "persist"].contains(&kind) {
+                    continue;
+                }
                 heard += u64::from(is_miss);
                 let room = keys.len() < MOST_KEYS;
                 match keys.get_mut(key) {
@@ -195,7 +204,7 @@ mod tests {
         assert_eq!(classes("KEA"), classes("AKE"));
         assert_eq!(
             (with_misses(""), with_misses("KEA"), with_misses("Ex$")),
-            ("Em$h".into(), "KEAm".into(), "Ex$mh".into())
+            ("Em$hzsl".into(), "KEAm".into(), "Ex$mhzsl".into())
         );
     }
 

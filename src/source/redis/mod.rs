@@ -14,6 +14,7 @@ mod keymiss;
 mod monitor;
 pub mod queues;
 mod rights;
+mod sessions;
 mod slot;
 mod soft;
 mod stampede;
@@ -30,10 +31,11 @@ pub use hot::{HotOptions, HotPass, Lfu, lfu_pass, probe_lfu};
 pub use info::{Facts, hit_pct, info, node_info};
 pub use keymiss::{
     SETTING as EVENTS_SETTING, classes as event_classes, flags as event_flags, listen_for_misses,
-    tells_misses, with_misses,
+    tells_misses, tells_writes, with_misses,
 };
 pub use monitor::{MonitorLimits, monitor_pass};
 pub use rights::{rights, slow_log};
+pub use sessions::{ServerCount, ranked_by_servers, server_count};
 pub use soft::SoftFields;
 pub use stampede::{Seen, StampedeOptions, StampedePass, look_into, stampede_pass};
 pub use walk::{Answer, Budget, PerKey, Plan, Watch, walk};

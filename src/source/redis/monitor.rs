@@ -1,6 +1,7 @@
 //! Hot keys by a sample of the commands that go by. MONITOR costs the server: it is bounded in lines and seconds, and
 //! only keys are taken of what it shows.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -52,12 +53,13 @@ pub async fn monitor_pass(
     watch: &dyn Watch,
 ) -> Result<HotPass, Refused> {
     let mut grouping = learn(fleet, options.patterns.clone()).await?;
-    let lines = limits.lines.div_ceil(fleet.nodes.len().max(1));
+    // One end for all: shares are of the same time.
+    let total = Cell::new(0);
     let within = fleet.limits;
     let listening = fleet
         .nodes
         .iter_mut()
-        .map(|node| listen(node, lines, limits, within, watch));
+        .map(|node| listen(node, &total, limits, within, watch));
     let heard: Result<Vec<Heard>, Refused> = join_all(listening).await.into_iter().collect();
     let heard = heard?;
     let names: Vec<String> = fleet.nodes.iter().map(|node| node.name.clone()).collect();
@@ -184,7 +186,7 @@ fn walks(names: &[String], heard: &[Heard]) -> Vec<NodeWalk> {
 
 async fn listen(
     node: &mut Node,
-    most: usize,
+    total: &Cell<usize>,
     limits: MonitorLimits,
     within: Limits,
     watch: &dyn Watch,
@@ -216,7 +218,10 @@ async fn listen(
             biased;
             () = &mut end => break,
             _ = look.tick() => {
-                watch.progress(heard.lines, Some(most as u64));
+                watch.progress(total.get() as u64, Some(limits.lines as u64));
+                if total.get() >= limits.lines {
+                    break;
+                }
                 if watch.is_stopped() {
                     heard.stopped = Some(Stopped::Asked);
                     break;
@@ -236,7 +241,8 @@ async fn listen(
                     break;
                 };
                 heard.take(&line);
-                if heard.lines >= most as u64 {
+                total.set(total.get() + 1);
+                if total.get() >= limits.lines {
                     break;
                 }
             }

@@ -96,29 +96,35 @@ pub fn peek(text: &[u8], fields: &SoftFields, left_ms: Option<i64>) -> Soft {
     fields.told(found, left_ms)
 }
 
-/// Milliseconds since 1970: seconds, milliseconds, or a time as ISO 8601 writes it.
+/// Milliseconds since 1970: of seconds, milli-, micro- or nanoseconds between 2001 and 2100, or of a time as ISO 8601
+/// writes it (without a zone: UTC). A number that is none of these is a length of time, or something else.
 fn moment(value: &Json) -> Option<i64> {
+    const EPOCHS: std::ops::Range<f64> = 1e9..4.1e9;
     let number = match value {
         Json::Number(number) => number.as_f64()?,
         Json::String(text) => match text.parse() {
             Ok(number) => number,
-            Err(_) => {
-                return Some(
-                    chrono::DateTime::parse_from_rfc3339(text)
-                        .ok()?
-                        .timestamp_millis(),
-                );
-            }
+            Err(_) => return of_iso(text),
         },
         _ => return None,
     };
-    // 1e11 seconds are in the year 5138.
-    let ms = if number.abs() > 1e11 {
-        number
-    } else {
-        number * 1000.0
+    let of = |unit: f64| {
+        EPOCHS
+            .contains(&(number / unit))
+            .then_some((number / unit * 1000.0) as i64)
     };
-    (ms > 0.0).then_some(ms as i64)
+    of(1.0)
+        .or_else(|| of(1e3))
+        .or_else(|| of(1e6))
+        .or_else(|| of(1e9))
+}
+
+fn of_iso(text: &str) -> Option<i64> {
+    if let Ok(at) = chrono::DateTime::parse_from_rfc3339(text) {
+        return Some(at.timestamp_millis());
+    }
+    let bare = text.parse::<chrono::NaiveDateTime>().ok()?;
+    Some(bare.and_utc().timestamp_millis())
 }
 
 #[cfg(test)]
@@ -148,6 +154,8 @@ mod tests {
                 "fresh_until",
             ),
             (r#"{"mine":"1700000060"}"#, "mine"),
+            (r#"{"stale_at":"2023-11-14T22:14:20.000000"}"#, "stale_at"),
+            (r#"{"stale_at":1700000060000000000}"#, "stale_at"),
         ] {
             let soft = looked(text, 360_000);
             assert_eq!(
@@ -163,6 +171,8 @@ mod tests {
             Some(false)
         );
         assert_eq!(looked(r#"{"data":1}"#, 60_000).found, Some(false));
+        // Seconds from now, not a moment.
+        assert_eq!(looked(r#"{"fresh_until":60}"#, 60_000).found, Some(false));
         assert_eq!(looked("a:1:{s:4:\"data\"}", 60_000).found, None);
         // It never expires: the copy is always there.
         assert_eq!(looked(r#"{"stale_at":1700000060}"#, -1).found, Some(true));

@@ -70,7 +70,7 @@ pub async fn stampede_pass(
     options: StampedeOptions<'_>,
     watch: &dyn Watch,
 ) -> StampedePass {
-    let exact = tells_the_moment(fleet);
+    let exact = tells_the_moment(fleet).await;
     let time = if exact {
         PerKey::ExpireTime
     } else {
@@ -156,7 +156,7 @@ pub async fn look_into(
         let Some(node) = fleet.nodes.get_mut(*at) else {
             continue;
         };
-        node.looked_up(3);
+        node.looked_up(2);
         let kind = node
             .ask(&[b"TYPE", key])
             .await
@@ -173,6 +173,7 @@ pub async fn look_into(
         };
         seen.soft = match kind.as_deref().map(KeyType::parse) {
             Some(KeyType::String) => {
+                node.looked_up(1);
                 let length = node
                     .ask(&[b"STRLEN", key])
                     .await
@@ -191,6 +192,7 @@ pub async fn look_into(
                 }
             }
             Some(KeyType::Hash) => {
+                node.looked_up(1);
                 let mut words: Vec<&[u8]> = vec![b"HMGET", key];
                 words.extend(fields.names().map(str::as_bytes));
                 match node.ask(&words).await {

@@ -10,9 +10,9 @@ use futures_util::future::join_all;
 use redis::{Pipeline, Value};
 
 use super::error::Refused;
-use super::fleet::{Fleet, Node};
+use super::fleet::{Fleet, Node, Sent};
 use super::value;
-use crate::model::{KeyType, NodeWalk, OwnEffect, RedisCoverage, Stopped, Tally};
+use crate::model::{KeyName, KeyType, NodeWalk, OwnEffect, RedisCoverage, Stopped, Tally};
 
 /// Keys that SCAN is asked to look at per page. More doesn't make the walk faster and makes others wait longer.
 const COUNT: usize = 1000;
@@ -158,6 +158,7 @@ pub async fn walk(
         each: RefCell::new(each),
         seen: RefCell::new((0, Some(0))),
         begun,
+        adds_hits: fleet.target.product.as_deref() != Some("valkey"),
     };
     let walks = join_all(fleet.nodes.iter_mut().map(|node| walk_node(node, &shared))).await;
     let waited = walks
@@ -173,6 +174,13 @@ pub async fn walk(
     let nodes = walks.into_iter().map(|(walk, _)| walk).collect();
     let mut coverage = RedisCoverage::of(nodes, own, fleet.slots_unserved);
     fleet.state_own_effect(&mut coverage);
+    coverage.pattern = plan.pattern.map(|pattern| KeyName(pattern.to_vec()).text());
+    if coverage.tally.not_permitted > 0 {
+        let user = fleet.target.user.as_deref().unwrap_or("default");
+        coverage
+            .missing_permissions
+            .push(format!("ACL SETUSER {user} ~*"));
+    }
     coverage
 }
 
@@ -188,6 +196,8 @@ struct Shared<'s> {
     /// Over all nodes: keys seen, and how many there are.
     seen: RefCell<(u64, Option<u64>)>,
     begun: Instant,
+    /// SCAN TYPE looks each key up: Redis does, Valkey (8.1, 9.1) doesn't.
+    adds_hits: bool,
 }
 
 async fn walk_node(node: &mut Node, shared: &Shared<'_>) -> (NodeWalk, Duration) {
@@ -227,100 +237,151 @@ async fn pages(
     pace: &mut Pace,
 ) -> Result<Option<Stopped>, Refused> {
     pace.measure(node).await?;
+    let sparse = shared.plan.pattern.is_some() || shared.plan.of_type.is_some();
     let mut cursor = Some(b"0".to_vec());
     let mut keys: Vec<Vec<u8>> = Vec::new();
+    // The page whose answers are still on their way while the next one is asked for: the server never waits for us.
+    let mut flying: Option<Flying> = None;
     let mut typed = 0;
     loop {
-        if shared.watch.is_stopped() {
-            return Ok(Some(Stopped::Asked));
-        }
-        if let Some(limit) = shared.budget.wall
-            && shared.begun.elapsed() >= limit
-        {
-            return Ok(Some(Stopped::Time(limit.into())));
+        let stopped = if shared.watch.is_stopped() {
+            Some(Stopped::Asked)
+        } else {
+            let over = |limit: &Duration| shared.begun.elapsed() >= *limit;
+            let limit = shared.budget.wall.filter(over);
+            limit.map(|limit| Stopped::Time(limit.into()))
+        };
+        if stopped.is_some() || (cursor.is_none() && keys.is_empty()) {
+            land(node, shared, walk, flying).await?;
+            return Ok(stopped);
         }
         let asked = Instant::now();
-        let (next, answers) = page(node, &shared.plan, cursor.as_deref(), &keys).await?;
-        let was_last = cursor.is_none();
-        if !keys.is_empty() {
-            tally(&keys, &answers, shared.plan.per_key.len(), &mut walk.tally)?;
-            (shared.each.borrow_mut())(&walk.node, std::mem::take(&mut keys), answers);
-        }
-        if was_last {
-            return Ok(None);
-        }
-        if let Some((at, found)) = next {
-            if shared.plan.of_type.is_some() {
-                // Measured on 7.0: a hit for each key looked at. How many those are on a page, only the server knows.
-                let left = walk
-                    .keys_total
-                    .map_or(u64::MAX, |total| total - typed.min(total));
-                let page = left.min(COUNT as u64);
-                typed += page;
-                node.looked_up(page);
+        let scan = cursor
+            .as_deref()
+            .map(|at| node.send(scan(&shared.plan, at)));
+        let reads = Some(reads(&shared.plan, &keys)).filter(|reads| !reads.is_empty());
+        let next = Flying {
+            answers: reads.map(|reads| node.send(reads)),
+            keys: std::mem::take(&mut keys),
+        };
+        // Twice, so that the questions are on their way before anything else is done.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        land(node, shared, walk, flying.take()).await?;
+        let found = match scan {
+            Some(scan) => {
+                let values = scan.answered().await?;
+                Some(scanned(values.into_iter().next().unwrap_or_default())?)
             }
-            walk.keys_seen += found.len() as u64;
-            let mut seen = shared.seen.borrow_mut();
-            seen.0 += if shared.plan.pattern.is_some() || shared.plan.of_type.is_some() {
-                COUNT
-            } else {
-                found.len()
-            } as u64;
-            shared.watch.progress(seen.0, seen.1);
-            keys = found;
-            cursor = (at != b"0").then_some(at);
+            None => None,
+        };
+        flying = Some(next);
+        if shared.budget.share.is_some() {
+            // One page at a time: its time is what is paid for.
+            land(node, shared, walk, flying.take()).await?;
         }
-        if cursor.is_none() && keys.is_empty() {
-            return Ok(None);
-        }
+        cursor = match found {
+            Some((at, found)) => {
+                if shared.plan.of_type.is_some() && shared.adds_hits {
+                    // Measured on 7.0: a hit for each key looked at. How many those are on a page, only the server knows.
+                    let left = walk
+                        .keys_total
+                        .map_or(u64::MAX, |total| total - typed.min(total));
+                    let page = left.min(COUNT as u64);
+                    typed += page;
+                    node.looked_up(page);
+                }
+                let mut seen = shared.seen.borrow_mut();
+                seen.0 += if sparse { COUNT } else { found.len() } as u64;
+                shared.watch.progress(seen.0, seen.1);
+                keys = found;
+                (at != b"0").then_some(at)
+            }
+            None => None,
+        };
         if let Some(slower) = pace.after(node, asked.elapsed()).await? {
+            land(node, shared, walk, flying).await?;
             return Ok(Some(slower));
         }
     }
 }
 
+/// A page whose keys are asked about.
+struct Flying {
+    keys: Vec<Vec<u8>>,
+    /// `None`: nothing is asked of them.
+    answers: Option<Sent>,
+}
+
+/// Waits for the answers of a page, and tells them.
+async fn land(
+    node: &mut Node,
+    shared: &Shared<'_>,
+    walk: &mut NodeWalk,
+    flying: Option<Flying>,
+) -> Result<(), Refused> {
+    let Some(Flying { keys, answers }) = flying.filter(|page| !page.keys.is_empty()) else {
+        return Ok(());
+    };
+    let values = match answers {
+        Some(sent) => sent.answered().await?,
+        None => Vec::new(),
+    };
+    let answers = answers_of(node, &shared.plan, &keys, values).await?;
+    // What is refused isn't looked up.
+    let looked = answers
+        .iter()
+        .zip(shared.plan.per_key.iter().cycle())
+        .filter(|(answer, what)| {
+            what.is_lookup() && **what != PerKey::Elements && !matches!(answer, Answer::Refused(_))
+        });
+    node.looked_up(looked.count() as u64);
+    tally(&keys, &answers, shared.plan.per_key.len(), &mut walk.tally)?;
+    walk.keys_seen += keys.len() as u64;
+    (shared.each.borrow_mut())(&walk.node, keys, answers);
+    Ok(())
+}
+
 type Scanned = (Vec<u8>, Vec<Vec<u8>>);
 
-/// The next SCAN and the reads of these keys, in one go.
-async fn page(
-    node: &mut Node,
-    plan: &Plan<'_>,
-    cursor: Option<&[u8]>,
-    keys: &[Vec<u8>],
-) -> Result<(Option<Scanned>, Vec<Answer>), Refused> {
-    let width = plan.per_key.len();
-    let mut commands = Pipeline::with_capacity(1 + keys.len() * width);
-    if let Some(cursor) = cursor {
-        commands.cmd("SCAN").arg(cursor);
-        if let Some(pattern) = plan.pattern {
-            commands.arg(b"MATCH").arg(pattern);
-        }
-        if let Some(of_type) = plan.of_type {
-            commands.arg(b"TYPE").arg(of_type.name());
-        }
-        commands.arg(b"COUNT").arg(COUNT);
+fn scan(plan: &Plan<'_>, cursor: &[u8]) -> Pipeline {
+    let mut commands = Pipeline::new();
+    commands.cmd("SCAN").arg(cursor);
+    if let Some(pattern) = plan.pattern {
+        commands.arg(b"MATCH").arg(pattern);
     }
-    let wants_elements = plan.per_key.contains(&PerKey::Elements);
+    if let Some(of_type) = plan.of_type {
+        commands.arg(b"TYPE").arg(of_type.name());
+    }
+    commands.arg(b"COUNT").arg(COUNT);
+    commands
+}
+
+/// What is asked of each key of a page.
+fn reads(plan: &Plan<'_>, keys: &[Vec<u8>]) -> Pipeline {
+    let mut commands = Pipeline::with_capacity(keys.len() * plan.per_key.len());
     for key in keys {
         for what in plan.per_key {
             what.ask(key, &mut commands);
         }
     }
-    let lookups = plan.per_key.iter().filter(|what| what.is_lookup()).count();
-    node.looked_up((keys.len() * (lookups - usize::from(wants_elements))) as u64);
-    let mut values = node.ask_all(&commands).await?.into_iter();
-    let scanned = match cursor {
-        Some(_) => Some(scanned(values.next().unwrap_or_default())?),
-        None => None,
-    };
-    if !wants_elements {
-        let answers = values
-            .zip(plan.per_key.iter().cycle())
+    commands
+}
+
+async fn answers_of(
+    node: &mut Node,
+    plan: &Plan<'_>,
+    keys: &[Vec<u8>],
+    values: Vec<Value>,
+) -> Result<Vec<Answer>, Refused> {
+    let mut values = values.into_iter();
+    if !plan.per_key.contains(&PerKey::Elements) {
+        let answers = values.zip(plan.per_key.iter().cycle());
+        return Ok(answers
             .map(|(value, what)| Answer::of(*what, value))
-            .collect();
-        return Ok((scanned, answers));
+            .collect());
     }
-    let mut answers = Vec::with_capacity(keys.len() * width);
+    let mut answers = Vec::with_capacity(keys.len() * plan.per_key.len());
     for _ in keys {
         for what in plan.per_key {
             answers.push(match what {
@@ -330,7 +391,7 @@ async fn page(
         }
     }
     elements(node, plan, keys, &mut answers).await?;
-    Ok((scanned, answers))
+    Ok(answers)
 }
 
 /// Fills in the lengths of those keys that turned out to be collections.

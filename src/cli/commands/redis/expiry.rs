@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::{clock, listing_code};
+use super::{checked, clock, show};
 use crate::analysis::redis::expiry::{self, CliffLimits};
 use crate::cli::args::redis::ExpiryArgs;
 use crate::cli::commands::Context;
@@ -10,7 +10,6 @@ use crate::cli::fault::Fault;
 use crate::cli::redis_place::{self, Looker};
 use crate::model::ExitCode;
 use crate::source::redis::expiry_pass;
-use crate::view;
 
 pub async fn run(ctx: &mut Context<'_>, args: &ExpiryArgs) -> Result<ExitCode, Fault> {
     let patterns = redis_place::patterns(ctx.env)?;
@@ -23,9 +22,6 @@ pub async fn run(ctx: &mut Context<'_>, args: &ExpiryArgs) -> Result<ExitCode, F
     drop(looker);
     let limits = CliffLimits::default();
     let report = expiry::report(taken_at, fleet.target, pass.coverage, &pass.groups, limits);
-    view::show(ctx.console, &report)?;
-    Ok(match args.check {
-        true => report.exit_code(),
-        false => listing_code(&report),
-    })
+    show(ctx, args.check, &report)?;
+    checked(ctx, args.check, "expiry", report.exit_code(), &report)
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::{clock, listing_code};
+use super::{clock, listing_code, server_count};
 use crate::analysis::redis::RedisReport;
 use crate::analysis::redis::hotkeys::{self, Circumstances, Found, Hotkeys};
 use crate::analysis::redis_command;
@@ -13,6 +13,7 @@ use crate::cli::redis_place::{self, Looker};
 use crate::model::{ExitCode, Millis, RedisCoverage, Timestamp};
 use crate::source::redis::{
     Fleet, HotOptions, HotPass, Lfu, MonitorLimits, lfu_pass, monitor_pass, probe_lfu,
+    ranked_by_servers,
 };
 use crate::view;
 
@@ -36,6 +37,15 @@ pub async fn run(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<ExitCode, 
         let looker = Looker::new(ctx, "listening", "commands")?;
         let pass = monitor_pass(&mut fleet, options, limits, &looker).await;
         ranked(fleet, pass.map_err(|refused| refused.at(&place))?, taken_at)
+    } else if args.server_hotkeys {
+        let pass = server_count::asked_for(ctx, args, &mut fleet, options).await?;
+        ranked(fleet, pass.map_err(|refused| refused.at(&place))?, taken_at)
+    } else if let Some((method, counts)) = server_count::there(&mut fleet)
+        .await
+        .map_err(|lost| lost.at(&place))?
+    {
+        let pass = ranked_by_servers(&mut fleet, options, method, counts).await;
+        ranked(fleet, pass.map_err(|lost| lost.at(&place))?, taken_at)
     } else {
         match probe_lfu(&mut fleet)
             .await

@@ -27,7 +27,9 @@ pub async fn run(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<ExitCode
     for node in &mut fleet.nodes {
         first.push((node_info(node).await, Instant::now()));
     }
-    tokio::time::sleep(args.sample).await;
+    if fleet.facts.is_some() {
+        tokio::time::sleep(args.sample).await;
+    }
     let mut looked = Vec::new();
     for (node, (first, begun)) in fleet.nodes.iter_mut().zip(first) {
         let second = node_info(node).await;

@@ -1,19 +1,22 @@
 //! `stanch redis …`: one report each.
 
 mod bigkeys;
+mod changed;
 mod expiry;
 mod hotkeys;
 mod info;
 mod queues;
 mod restore;
+mod server_count;
 mod stampede;
+mod told;
 
 use super::Context;
-use crate::analysis::redis::RedisReport;
 use crate::cli::args::redis::RedisCommand;
 use crate::cli::fault::Fault;
-use crate::model::{ExitCode, Timestamp};
-use crate::source::redis::{Fleet, time};
+use crate::model::ExitCode;
+
+use told::{checked, clock, listing_code, show};
 
 pub async fn run(ctx: &mut Context<'_>, command: RedisCommand) -> Result<ExitCode, Fault> {
     match command {
@@ -25,26 +28,4 @@ pub async fn run(ctx: &mut Context<'_>, command: RedisCommand) -> Result<ExitCod
         RedisCommand::Expiry(args) => expiry::run(ctx, &args).await,
         RedisCommand::Hotkeys(args) => hotkeys::run(ctx, &args).await,
     }
-}
-
-/// 0 when all of it was read, 3 when not, 5 when the person ended it.
-fn listing_code<D>(report: &RedisReport<D>) -> ExitCode {
-    let coverage = &report.head.coverage;
-    if coverage.was_stopped() {
-        ExitCode::Stopped
-    } else if coverage.complete {
-        ExitCode::Ok
-    } else {
-        ExitCode::Unknown
-    }
-}
-
-/// The server's time; this machine's where the login may not ask, which is said.
-async fn clock(ctx: &mut Context<'_>, fleet: &mut Fleet) -> Timestamp {
-    if let Some(at) = time(fleet).await {
-        return at;
-    }
-    ctx.console
-        .note("times are this machine's: the login may not ask for the server's (+time)");
-    crate::cli::rounds::local_now()
 }

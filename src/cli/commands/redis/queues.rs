@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{clock, listing_code};
+use super::{checked, clock, show};
 use crate::analysis::redis::queues::{self, rates};
 use crate::cli::args::redis::QueuesArgs;
 use crate::cli::commands::Context;
@@ -12,7 +12,6 @@ use crate::cli::settings;
 use crate::model::ExitCode;
 use crate::source::redis::Watch as _;
 use crate::source::redis::queues::{QueueOptions, discover, inspect};
-use crate::view;
 
 pub async fn run(ctx: &mut Context<'_>, args: &QueuesArgs) -> Result<ExitCode, Fault> {
     let bounds = settings::redis_config(ctx.env)?.queues();
@@ -41,13 +40,16 @@ pub async fn run(ctx: &mut Context<'_>, args: &QueuesArgs) -> Result<ExitCode, F
         rates(&before, &mut found, elapsed);
         sampled = Some(elapsed);
     }
+    let stopped = looker.is_stopped();
     drop(looker);
     let report = queues::report(taken_at, fleet.target, coverage, found, &bounds, sampled);
-    view::show(ctx.console, &report)?;
-    Ok(match args.check {
-        true => report.exit_code(),
-        false => listing_code(&report),
-    })
+    show(ctx, args.check && !stopped, &report)?;
+    if stopped {
+        ctx.console
+            .note("stopped by you: the rates are of the time until then");
+        return Ok(ExitCode::Stopped);
+    }
+    checked(ctx, args.check, "queues", report.exit_code(), &report)
 }
 
 async fn wait(looker: &Looker, time: std::time::Duration) {

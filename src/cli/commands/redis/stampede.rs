@@ -3,26 +3,26 @@
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::{clock, listing_code};
+use super::changed::{journal, put_back};
+use super::{checked, clock, show};
 use crate::action::{OptIn, SettingChange};
 use crate::analysis::redis::stampede::{self, Around, GroupSeen};
-use crate::analysis::{redis_command, triage};
+use crate::analysis::triage;
 use crate::cli::args::redis::StampedeArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::redis_place::{self, Looker};
 use crate::cli::rounds;
 use crate::cli::settings::{self, ActSettings, ConnectSettings};
-use crate::journal::{Event, Journal};
 use crate::keys::Grouping;
 use crate::model::{ExitCode, Misses, Outcome, Part, Storming};
 use crate::operate::change_settings;
 use crate::source::postgres::{Parts, round};
 use crate::source::redis::{
     self, EVENTS_SETTING, Fleet, Lfu, Limits, Refused, Seen, SoftFields, StampedeOptions,
-    event_flags, listen_for_misses, look_into, probe_lfu, stampede_pass, tells_misses, with_misses,
+    event_flags, listen_for_misses, look_into, probe_lfu, stampede_pass, tells_misses,
+    tells_writes, with_misses,
 };
-use crate::view;
 
 pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode, Fault> {
     let patterns = redis_place::patterns(ctx.env)?;
@@ -42,7 +42,9 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
     };
     let mut pass = stampede_pass(&mut fleet, taken_at, options, &looker).await;
     if args.peek {
-        let fields = SoftFields::new(&args.soft_field, taken_at);
+        // The walk has taken its time.
+        let now = clock(ctx, &mut fleet).await;
+        let fields = SoftFields::new(&args.soft_field, now);
         let mut hot: Vec<&mut Seen> = pass
             .groups
             .iter_mut()
@@ -51,6 +53,13 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
         hot.sort_by_key(|seen| std::cmp::Reverse((seen.hottest, seen.spread.with_ttl)));
         hot.truncate(args.top);
         look_into(&mut fleet, &mut hot, &fields, &mut pass.coverage).await;
+    }
+    if args.walk.pattern.is_some() {
+        pass.coverage.note(
+            "locks",
+            "skipped",
+            "--match leaves out lock keys that it doesn't match",
+        );
     }
     drop(looker);
     let (mut misses, misses_by) = misses(ctx, args, &mut fleet, &mut pass.grouping).await?;
@@ -81,11 +90,8 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
         top: args.top,
     };
     let report = stampede::report(taken_at, fleet.target, pass.coverage, groups, around);
-    view::show(ctx.console, &report)?;
-    Ok(match args.check {
-        true => report.exit_code(),
-        false => listing_code(&report),
-    })
+    show(ctx, args.check, &report)?;
+    checked(ctx, args.check, "stampede", report.exit_code(), &report)
 }
 
 async fn open(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<Fleet, Fault> {
@@ -121,9 +127,10 @@ async fn misses(
 ) -> Result<(ByGroup, Option<&'static str>), Fault> {
     let place = fleet.target.label();
     let mut off = Vec::new();
+    let mut writes = true;
     for node in &mut fleet.nodes {
         match event_flags(node).await {
-            Ok(flags) if tells_misses(&flags) => {}
+            Ok(flags) if tells_misses(&flags) => writes &= tells_writes(&flags),
             Ok(flags) => off.push(SettingChange {
                 node: node.name.clone(),
                 name: EVENTS_SETTING.into(),
@@ -138,7 +145,7 @@ async fn misses(
     }
     if off.is_empty() {
         let looker = Looker::new(ctx, "listening", "misses")?;
-        let heard = listen_for_misses(fleet, grouping, args.listen, &looker).await;
+        let heard = listen_for_misses(fleet, grouping, args.listen, writes, &looker).await;
         return Ok((
             heard.map_err(|refused| refused.at(&place))?,
             Some("events that were on"),
@@ -172,7 +179,7 @@ async fn with_events(
         .map_err(no_journal)?;
     let failed = made.iter().find(|(_, outcome)| *outcome != Outcome::Set);
     let heard = match failed {
-        None => listen_for_misses(fleet, grouping, args.listen, &looker).await,
+        None => listen_for_misses(fleet, grouping, args.listen, true, &looker).await,
         Some((change, outcome)) => Err(Refused::Other(format!(
             "{} isn't set on {}: {}",
             change.name,
@@ -180,63 +187,10 @@ async fn with_events(
             outcome.reason().unwrap_or_else(|| outcome.word())
         ))),
     };
-    let back: Vec<SettingChange> = made
-        .iter()
-        .filter(|(_, outcome)| matches!(outcome, Outcome::Set | Outcome::Failed(_)))
-        .map(|(change, _)| change.back())
-        .collect();
-    let restored = change_settings(fleet, &mut journal, back, OptIn::Restore, made.len()).await;
+    put_back(ctx, fleet, &mut journal, &made).await?;
     // Only now may a Ctrl-C end the program again.
     drop(looker);
-    for (change, outcome) in restored.map_err(no_journal)? {
-        match &outcome {
-            Outcome::Set => ctx.console.note(&format!(
-                "{} on {} is {:?} again",
-                change.name, change.node, change.after
-            )),
-            other => ctx.console.error(
-                &format!(
-                    "{} on {} is not put back to {:?}: {}",
-                    change.name,
-                    change.node,
-                    change.after,
-                    other.reason().unwrap_or_else(|| other.word())
-                ),
-                Some(&redis_command("restore", &fleet.target)),
-            ),
-        }
-    }
-    journal
-        .write(Event::RunEnd { code: 0 })
-        .map_err(no_journal)?;
     Ok(heard)
-}
-
-/// Of what changes a Redis for a while.
-fn journal(acting: &ActSettings, fleet: &Fleet) -> Result<Journal, Fault> {
-    let no_journal = |error: crate::journal::JournalError| Fault::Save(error.to_string());
-    let at = rounds::local_now().utc().format("%Y%m%dT%H%M%SZ");
-    let mut journal = Journal::create(
-        &acting.runs(),
-        &format!("{at}-redis-setting"),
-        rounds::local_now,
-    )
-    .map_err(no_journal)?;
-    journal
-        .write(Event::RunStart {
-            what: "redis setting".into(),
-            target: fleet.target.label(),
-            login: fleet
-                .target
-                .user
-                .clone()
-                .unwrap_or_else(|| "default".into()),
-            operator: acting.operator.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            evidence: String::new(),
-        })
-        .map_err(no_journal)?;
-    Ok(journal)
 }
 
 /// What PostgreSQL runs many times at once; only where it is named.

@@ -128,6 +128,7 @@ fn told(record: &Record) -> String {
                 format!("effect {n}: {} {}", signal.verb.word(), signal.id.pid)
             }
             Effect::RollbackPrepared { gid, .. } => format!("effect {n}: roll back {gid}"),
+            Effect::RedisSession { node, .. } => format!("effect {n}: a HOTKEYS session on {node}"),
             Effect::RedisSetting {
                 node, name, after, ..
             } => {

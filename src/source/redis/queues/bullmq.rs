@@ -149,11 +149,16 @@ async fn one(
         row.note(format!("waiting for their children: {children}"));
     }
     next.truncate(AHEAD);
+    let by_priority_all = prioritized.is_none_or(|by| by <= by_priority.len() as u64);
     let looked_at_all = row
         .depth
         .is_some_and(|depth| depth <= (next.len() + by_priority.len()) as u64);
     next.extend(by_priority);
     waiting(fleet, base, &next, looked_at_all, &mut row, clock).await;
+    if !by_priority_all && row.oldest_age_ms.is_some() && !row.oldest_age_at_least {
+        row.oldest_age_at_least = true;
+        row.note("an older one may wait behind those of a higher priority: only the first were looked at");
+    }
     let locked = in_flight(fleet, base, &mut row, clock).await;
     retries(fleet, base, &mut row).await;
     workers(base, connections, &mut row);
@@ -181,7 +186,10 @@ async fn waiting(
         .iter()
         .map(|id| {
             let job = ask("HMGET", [base, b":", id].concat());
-            job.arg("name").arg("timestamp").arg("opts")
+            job.arg("name")
+                .arg("timestamp")
+                .arg("opts")
+                .arg("processedOn")
         })
         .collect();
     let mut jobs = answers(fleet, asks).await;
@@ -191,7 +199,9 @@ async fn waiting(
         let mut fields = jobs.fields().into_iter();
         let mut field = || fields.next().flatten();
         let (class, timestamp, options) = (field(), field(), field());
-        let since = waiting_since(timestamp.as_deref(), options.as_deref());
+        // One that was tried already waits again since then, at the earliest.
+        let tried = field().as_deref().and_then(moment::of_text);
+        let since = waiting_since(timestamp.as_deref(), options.as_deref()).max(tried);
         if n == 0 {
             row.head = Some(QueueHead {
                 class,

@@ -46,6 +46,7 @@ pub async fn discover(
     watch: &dyn Watch,
     options: QueueOptions,
 ) -> (QueuePlaces, RedisCoverage) {
+    let untouched = fleet.no_touch().await;
     let mut seen = Seen::default();
     for usual in [
         "queues",
@@ -90,6 +91,10 @@ pub async fn discover(
         streams(fleet, options, watch, &mut places, &mut coverage).await;
     } else {
         coverage.note("streams", "skipped", "they weren't looked for");
+    }
+    if !untouched {
+        let why = "this server has no CLIENT NO-TOUCH (Redis 7.2): the keys of the queues themselves become a little hotter";
+        coverage.note("touched", "noted", why);
     }
     fleet.state_own_effect(&mut coverage);
     (places, coverage)

@@ -108,6 +108,21 @@ pub async fn inspect(fleet: &mut Fleet, site: &Site, clock: &Clock) -> Vec<Queue
     let shares = [&kept.schedule, &kept.retry, &kept.dead];
     let strangers = shares.iter().map(|share| share.strangers(known)).sum();
     note_strangers(&mut all, strangers);
+    // What is shared out stands with its queues.
+    if strangers == 0 {
+        if kept.schedule.is_shared() {
+            all.scheduled = None;
+        }
+        if kept.retry.is_shared() {
+            all.retry = None;
+        }
+        if kept.dead.is_shared() {
+            (all.dead, all.oldest_dead_ms) = (None, None);
+        }
+        if kept.schedule.is_shared() && kept.retry.is_shared() {
+            (all.overdue, all.long_overdue) = (None, None);
+        }
+    }
     if strangers > 0 || shares.iter().any(|share| !share.is_shared()) {
         rows.push(all);
     }

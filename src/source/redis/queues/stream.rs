@@ -148,7 +148,17 @@ async fn one(fleet: &mut Fleet, key: &[u8], stream: &Stream, group: Group, clock
     let name = format!("{}/{}", text(key), text(&group.name));
     let mut row = Queue::new(QueueSystem::Stream, name);
     row.in_flight = group.pending;
-    row.depth = group.lag;
+    // The server counts what was trimmed away as well: that is lost, not waiting.
+    row.depth = match (group.lag, stream.length) {
+        (Some(lag), Some(length)) if lag > length => {
+            row.note(format!(
+                "{} entries were trimmed before they were given out",
+                lag - length
+            ));
+            Some(length)
+        }
+        (lag, _) => lag,
+    };
     row.counters.added = stream.added;
     row.counters.taken = group.read;
     if group.consumers == Some(0) {

@@ -80,16 +80,23 @@ impl Table<RedisHead> for Bigkeys {
 impl Bigkeys {
     fn summary(&self, head: &RedisHead) -> String {
         let keys: u64 = self.types.iter().map(|of| of.keys).sum();
-        let bytes: u64 = self.types.iter().map(|of| of.bytes).sum();
+        let bytes = self
+            .types
+            .iter()
+            .filter_map(|of| of.bytes)
+            .reduce(|a, b| a + b);
         let part = if head.coverage.complete {
             "all of "
         } else {
             ""
         };
         format!(
-            "{part}{}, {} with their overhead",
+            "{part}{}, {}",
             counted(keys, "key"),
-            size(bytes)
+            bytes.map_or_else(
+                || "of unknown size".into(),
+                |bytes| format!("{} with their overhead", size(bytes))
+            )
         )
     }
 
@@ -115,7 +122,7 @@ impl Bigkeys {
             vec![
                 of.kind.name().to_owned(),
                 thousands(of.keys),
-                size(of.bytes),
+                of.bytes.map_or_else(|| NONE.into(), size),
                 of.elements.map_or_else(|| NONE.into(), thousands),
             ]
         };
@@ -133,8 +140,8 @@ impl Bigkeys {
             vec![
                 of.group.clone(),
                 thousands(of.keys),
-                size(of.bytes),
-                size(of.largest),
+                of.bytes.map_or_else(|| NONE.into(), size),
+                of.largest.map_or_else(|| NONE.into(), size),
             ]
         };
         let mut out = table(

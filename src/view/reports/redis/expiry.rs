@@ -40,11 +40,11 @@ impl Table<RedisHead> for Expiry {
             out.push_str(&shape(group, style));
             if let Some(jitter) = group.jitter {
                 let advice = format!(
-                    "flatter: a lifetime of {} s plus a random part of 0 to {} s (about {} s are given now, by the longest that \
-                     was seen): at most {} a second instead of {}",
+                    "flatter: give each key 90 % of today's lifetime plus a random part of up to 20 %. What they were given can't be \
+                     seen; of the longest time left, {} s, that makes {} s + 0 to {} s: at most {} a second instead of {}",
+                    jitter.lifetime_s,
                     jitter.base_s,
                     jitter.spread_s,
-                    jitter.lifetime_s,
                     counted(jitter.peak_per_s, "key"),
                     thousands(jitter.now_per_s)
                 );
@@ -129,12 +129,12 @@ impl Expiry {
         let columns = [
             Column::text("group").flex_from(30, 16),
             Column::number("keys"),
-            Column::number("with TTL"),
-            Column::number("peak 1 s"),
+            Column::number("with TTL").drop(1),
+            Column::number("peak 1 s").drop(2),
             Column::number("peak 10 s"),
-            Column::number("longest").drop(1),
+            Column::number("longest").drop(3),
             Column::text("verdict"),
-            Column::text("from now on").drop(2),
+            Column::text("from now on").drop(4),
         ];
         let share = |share: Option<Percent>| {
             share.map_or_else(|| NONE.into(), |share| format!("{:.1} %", share.0))

@@ -79,6 +79,9 @@ fn unseen(coverage: &RedisCoverage) -> Vec<String> {
             thousands(node.keys_seen)
         )));
     }
+    if let Some(pattern) = &coverage.pattern {
+        lines.push(format!("only keys that match {}", clean(pattern)));
+    }
     let tally = coverage.tally;
     for (count, what) in [
         (tally.vanished, "gone before it was read"),

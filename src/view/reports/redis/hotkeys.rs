@@ -19,10 +19,6 @@ impl Table<RedisHead> for Hotkeys {
     fn table(&self, head: &RedisHead, style: Style) -> String {
         let most = style.width.unwrap_or(usize::MAX);
         let mut out = sentence(&self.summary(head), style);
-        for line in &self.confidence {
-            out.push_str(&style.faint(wrap(line, most, 2).trim_end()));
-            out.push('\n');
-        }
         if !self.keys.is_empty() {
             out.push('\n');
             out.push_str(&self.ranking(head, style));
@@ -38,6 +34,11 @@ impl Table<RedisHead> for Hotkeys {
         }
         if self.method.is_some() {
             out.push('\n');
+            for line in &self.confidence {
+                out.push_str(&style.faint(wrap(line, most, 0).trim_end()));
+                out.push('\n');
+            }
+
             out.push_str(&style.faint(wrap(&own_effect(&head.coverage), most, 0).trim_end()));
             out.push('\n');
         }
@@ -87,7 +88,7 @@ impl Table<RedisHead> for Hotkeys {
 impl Hotkeys {
     fn summary(&self, head: &RedisHead) -> String {
         let Some(method) = self.method else {
-            return "no way to rank keys that isn't asked for by name".into();
+            return "hot keys can't be ranked without being asked for by name".into();
         };
         let window = self
             .window_ms
@@ -120,6 +121,7 @@ impl Hotkeys {
             Some(HotUnit::LfuCounter) | None => "counter",
             Some(HotUnit::Accesses) => "accesses",
             Some(HotUnit::CpuUs) => "CPU µs",
+            Some(HotUnit::NetBytes) => "bytes",
             Some(HotUnit::PerSecond) => "a second",
         };
         let mut columns = vec![Column::number(title)];

@@ -142,7 +142,7 @@ fn lines(node: &NodeInfo, style: Style) -> String {
                 number(t.rejected_connections)
             ),
         ),
-        ("keys", number(t.keys)),
+        ("keys", format!("{} in all databases", number(t.keys))),
         (
             "commands",
             format!("{} a second", number(t.instantaneous_ops_per_s)),

@@ -176,7 +176,13 @@ impl Queues {
     fn ordered(&self) -> Vec<&QueueRow> {
         let mut rows: Vec<&QueueRow> = self.queues.iter().collect();
         rows.sort_by_key(|row| {
-            std::cmp::Reverse((row.verdict, row.queue.oldest_age_ms, row.queue.depth))
+            let is_real = row.queue.name != "*";
+            std::cmp::Reverse((
+                row.verdict,
+                is_real,
+                row.queue.oldest_age_ms,
+                row.queue.depth,
+            ))
         });
         rows
     }
@@ -188,13 +194,13 @@ impl Queues {
             Column::text("verdict"),
             Column::number("waiting"),
             Column::number("oldest"),
-            Column::number("in flight"),
+            Column::number("in flight").drop(3),
             Column::number("longest").drop(4),
             Column::number("scheduled").drop(3),
-            Column::number("overdue").drop(1),
-            Column::number("retry").drop(2),
-            Column::number("dead"),
-            Column::number("workers"),
+            Column::number("overdue").drop(2),
+            Column::number("retry").drop(4),
+            Column::number("dead").drop(1),
+            Column::number("workers").drop(2),
         ];
         if sampled {
             columns.extend([

@@ -47,6 +47,18 @@ impl Table<RedisHead> for Stampede {
             out.push('\n');
             out.push_str(&self.all(style));
         }
+        if let Some(by) = self.misses_by {
+            let misses = self
+                .stampede
+                .iter()
+                .filter_map(|group| group.misses.as_ref());
+            let misses: u64 = misses.map(|misses| misses.misses).sum();
+            out.push_str(&wrap(
+                &format!("misses while listening: {} ({by})", thousands(misses)),
+                most,
+                0,
+            ));
+        }
         for line in self.unknown() {
             out.push_str(&wrap(&line, most, 0));
         }
@@ -107,10 +119,14 @@ impl Stampede {
             .filter(|group| group.verdict == Protection::Protected)
             .count();
         let groups = counted(self.stampede.len() as u64, "group");
+        if self.stampede.is_empty() {
+            return "no cached keys found: nothing expires".into();
+        }
         match bad {
             0 => {
                 format!("{groups} of cached keys, none badly guarded, {guarded} seen to be guarded")
             }
+            1 => format!("1 of {groups} of cached keys is badly guarded"),
             bad => format!("{bad} of {groups} of cached keys are badly guarded"),
         }
     }
@@ -122,7 +138,10 @@ impl Stampede {
             lines.push("misses of single keys aren't known: the server doesn't tell them (--enable-keymiss has it, for as long as we listen)".into());
         }
         if self.statements.is_none() {
-            lines.push("PostgreSQL wasn't looked at: -d names it".into());
+            lines.push(
+                "PostgreSQL wasn't looked at: -d names it, to see what it runs many times at once"
+                    .into(),
+            );
         }
         if self
             .stampede
