@@ -9,8 +9,8 @@ use super::redis_place::{self, Looker};
 use super::settings;
 use crate::analysis::redis::Look;
 use crate::analysis::redis::queues::judged;
-use crate::analysis::redis::stampede::{self, Around, GroupSeen};
-use crate::model::{KeyName, Soft};
+use crate::analysis::redis::stampede::{self, Around};
+use crate::model::KeyName;
 use crate::source::redis::queues::{QueueOptions, queues};
 use crate::source::redis::{
     self, Budget, Lfu, Limits, StampedeOptions, node_info, probe_lfu, stampede_pass, time,
@@ -81,23 +81,13 @@ pub async fn look(
     let hottest = pass
         .groups
         .iter()
-        .filter_map(|seen| Some((seen.hottest?, seen)))
+        .filter_map(|seen| Some((seen.seen.hottest?, seen)))
         .max_by_key(|(counter, _)| *counter)
         .and_then(|(counter, seen)| {
             let (_, key) = seen.key.clone()?;
-            Some((KeyName(key).text(), seen.group.clone(), counter))
+            Some((KeyName(key).text(), seen.seen.group.clone(), counter))
         });
-    let groups = pass
-        .groups
-        .into_iter()
-        .map(|seen| GroupSeen {
-            group: seen.group,
-            spread: seen.spread,
-            hottest: seen.hottest,
-            soft: Soft::default(),
-            misses: None,
-        })
-        .collect();
+    let groups = pass.groups.into_iter().map(|seen| seen.seen).collect();
     let around = Around {
         top: 20,
         ..Around::default()

@@ -4,11 +4,13 @@ mod grouped;
 pub mod groups;
 mod locks;
 pub mod monitor;
+mod seen;
 mod spread;
 mod top;
 
 pub use grouped::{Absorb, Grouped};
 pub use groups::{GroupId, Grouping, Pattern, Sample};
 pub use locks::{guarded, guards, is_lock};
+pub use seen::GroupSeen;
 pub use spread::{Spread, Window};
 pub use top::Top;

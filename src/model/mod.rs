@@ -25,9 +25,9 @@ pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use redis::{
-    Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotGroup, HotKey,
-    HotMethod, HotUnit, Jitter, KeyFacts, KeyName, KeyType, Locks, Misses, NodeWalk, OwnEffect,
-    Protection, Queue, QueueBounds, QueueCounters, QueueHead, QueueLimits, QueueSystem,
+    Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound, HotGroup,
+    HotKey, HotMethod, HotUnit, Jitter, KeyFacts, KeyName, KeyType, Locks, Misses, NodeWalk,
+    OwnEffect, Protection, Queue, QueueBounds, QueueCounters, QueueHead, QueueLimits, QueueSystem,
     RedisCoverage, RedisInfo, RedisMode, RedisRole, RedisTarget, Right, SectionNote, SlowCommand,
     Soft, Stopped, Storming, Tally, TypeSum,
 };

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::analysis::redis::expiry::{self, CliffLimits};
-use crate::analysis::redis::hotkeys::{self, Circumstances, Found as HotFound};
+use crate::analysis::redis::hotkeys::{self, Circumstances};
 use crate::analysis::redis::queues::{self as queue_report, QueueRow};
-use crate::analysis::redis::stampede::{self, Around, GroupSeen};
+use crate::analysis::redis::stampede::{self, Around};
 use crate::config::RedisConfig;
 use crate::keys::Pattern;
-use crate::model::{Guarded, HotKey, Soft, Timestamp, counted};
+use crate::model::{Guarded, HotKey, Timestamp, counted};
 use crate::source::redis::queues::{self, QueueOptions};
 use crate::source::redis::{
     self, Budget, Fleet, HotOptions, Lfu, Limits, RedisAddress, StampedeOptions, Watch,
@@ -148,20 +148,11 @@ async fn hot(
         budget,
     };
     let pass = redis::lfu_pass(&mut fleet, options, watch).await;
-    let found = HotFound {
-        method: pass.method,
-        window: pass.window,
-        sampled: pass.sampled,
-        keys: pass.keys,
-        groups: pass.groups,
-        counters: pass.counters,
-        tied_out: pass.tied_out,
-    };
     let report = hotkeys::report(
         now,
         fleet.target,
         pass.coverage,
-        found,
+        pass.found,
         Circumstances::default(),
     );
     let line = |key: &HotKey| format!("{:>3} {} ({})", key.score, key.key.text(), key.group);
@@ -184,17 +175,7 @@ async fn guards(
         counters,
     };
     let pass = redis::stampede_pass(&mut fleet, now, options, watch).await;
-    let groups = pass
-        .groups
-        .into_iter()
-        .map(|seen| GroupSeen {
-            group: seen.group,
-            spread: seen.spread,
-            hottest: seen.hottest,
-            soft: Soft::default(),
-            misses: None,
-        })
-        .collect();
+    let groups = pass.groups.into_iter().map(|seen| seen.seen).collect();
     let around = Around {
         top: TOP,
         ..Around::default()

@@ -4,20 +4,9 @@ use serde::Serialize;
 
 use super::head::RedisReport;
 use crate::model::{
-    HotGroup, HotKey, HotMethod, Millis, RedisCoverage, RedisTarget, Timestamp, counted, thousands,
+    HotFound, HotGroup, HotKey, HotMethod, Millis, RedisCoverage, RedisTarget, Timestamp, counted,
+    thousands,
 };
-
-/// What was found, as the source gives it.
-#[derive(Clone, Debug)]
-pub struct Found {
-    pub method: HotMethod,
-    pub window: Option<Millis>,
-    pub sampled: u64,
-    pub keys: Vec<HotKey>,
-    pub groups: Vec<HotGroup>,
-    pub counters: Option<Box<[u64; 256]>>,
-    pub tied_out: u64,
-}
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Hotkeys {
@@ -50,7 +39,7 @@ pub fn report(
     taken_at: Timestamp,
     target: RedisTarget,
     coverage: RedisCoverage,
-    found: Found,
+    found: HotFound,
     around: Circumstances,
 ) -> RedisReport<Hotkeys> {
     let confidence = confidence(&found, around);
@@ -87,7 +76,7 @@ pub fn without(
     RedisReport::of("hotkeys", taken_at, target, coverage, data)
 }
 
-fn confidence(found: &Found, around: Circumstances) -> Vec<String> {
+fn confidence(found: &HotFound, around: Circumstances) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(counters) = &found.counters {
         said.push(
@@ -148,7 +137,7 @@ fn confidence(found: &Found, around: Circumstances) -> Vec<String> {
 }
 
 /// What a sample of so many commands can tell: a key's share has a standard error of √(p(1−p)/n).
-fn sample_worth(found: &Found) -> String {
+fn sample_worth(found: &HotFound) -> String {
     let n = found.sampled as f64;
     let share = found
         .keys

@@ -4,21 +4,11 @@ use serde::Serialize;
 
 use super::expiry::{self, CliffLimits};
 use super::head::RedisReport;
-use crate::keys::{Spread, guarded, guards, is_lock};
+use crate::keys::{GroupSeen, Spread, guarded, guards, is_lock};
 use crate::model::{
     Cliff, ExitCode, ExpiryVerdict, Guarded, Locks, Millis, Misses, Protection, RedisCoverage,
     RedisTarget, Soft, Storming, Timestamp, counted,
 };
-
-/// One group as it was seen.
-#[derive(Clone, Debug)]
-pub struct GroupSeen {
-    pub group: String,
-    pub spread: Spread,
-    pub hottest: Option<u8>,
-    pub soft: Soft,
-    pub misses: Option<Misses>,
-}
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Stampede {

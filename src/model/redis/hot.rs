@@ -79,3 +79,19 @@ pub struct HotGroup {
     pub bytes: Option<u64>,
     pub with_ttl: Option<u64>,
 }
+
+/// A ranking, and how it was come to.
+#[derive(Clone, Debug)]
+pub struct HotFound {
+    pub method: HotMethod,
+    /// How long was looked; `None` for counters.
+    pub window: Option<Millis>,
+    /// Keys whose counter was read, or accesses that were seen.
+    pub sampled: u64,
+    pub keys: Vec<HotKey>,
+    pub groups: Vec<HotGroup>,
+    /// Of counters: how many keys have each.
+    pub counters: Option<Box<[u64; 256]>>,
+    /// Keys left out with the same score as the last one of the list.
+    pub tied_out: u64,
+}

@@ -15,7 +15,7 @@ mod target;
 pub use big::{BigKey, GroupSum, TypeSum};
 pub use coverage::{NodeWalk, OwnEffect, RedisCoverage, SectionNote, Stopped, Tally};
 pub use expiry::{Cliff, ExpiryGroup, ExpiryVerdict, Jitter};
-pub use hot::{HotGroup, HotKey, HotMethod, HotUnit, KeyFacts};
+pub use hot::{HotFound, HotGroup, HotKey, HotMethod, HotUnit, KeyFacts};
 pub use info::RedisInfo;
 pub use key::{KeyName, KeyType};
 pub use queue::{Queue, QueueCounters, QueueHead, QueueSystem};

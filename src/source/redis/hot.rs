@@ -8,7 +8,8 @@ use super::value;
 use super::walk::{Answer, Budget, PerKey, Plan, Watch, walk};
 use crate::keys::{Absorb, GroupId, Grouped, Pattern, Top};
 use crate::model::{
-    HotGroup, HotKey, HotMethod, HotUnit, KeyFacts, KeyName, KeyType, Millis, RedisCoverage,
+    HotFound, HotGroup, HotKey, HotMethod, HotUnit, KeyFacts, KeyName, KeyType, Millis,
+    RedisCoverage,
 };
 
 /// What a pass is to give.
@@ -26,17 +27,7 @@ pub struct HotOptions<'o> {
 /// What was found, and how.
 #[derive(Clone, Debug)]
 pub struct HotPass {
-    pub method: HotMethod,
-    /// How long was looked; `None` for counters.
-    pub window: Option<Millis>,
-    /// Keys whose counter was read, or commands that were seen.
-    pub sampled: u64,
-    pub keys: Vec<HotKey>,
-    pub groups: Vec<HotGroup>,
-    /// Of counters: how many keys have each.
-    pub counters: Option<Box<[u64; 256]>>,
-    /// Keys left out with the same score as the last one of the list.
-    pub tied_out: u64,
+    pub found: HotFound,
     pub coverage: RedisCoverage,
 }
 
@@ -219,13 +210,15 @@ pub async fn lfu_pass(fleet: &mut Fleet, options: HotOptions<'_>, watch: &dyn Wa
             .then(a.group.cmp(&b.group))
     });
     HotPass {
-        method: HotMethod::Lfu,
-        window: None,
-        sampled,
-        keys,
-        groups,
-        counters: Some(counters),
-        tied_out,
+        found: HotFound {
+            method: HotMethod::Lfu,
+            window: None,
+            sampled,
+            keys,
+            groups,
+            counters: Some(counters),
+            tied_out,
+        },
         coverage,
     }
 }

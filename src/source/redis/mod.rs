@@ -12,6 +12,7 @@ mod hot;
 mod info;
 mod keymiss;
 mod monitor;
+mod pace;
 pub mod queues;
 mod rights;
 mod sessions;

@@ -17,8 +17,8 @@ use super::value;
 use super::walk::Watch;
 use crate::keys::{Top, monitor};
 use crate::model::{
-    HotGroup, HotKey, HotMethod, HotUnit, KeyName, NodeWalk, OwnEffect, Percent, RedisCoverage,
-    Stopped, Tally,
+    HotFound, HotGroup, HotKey, HotMethod, HotUnit, KeyName, NodeWalk, OwnEffect, Percent,
+    RedisCoverage, Stopped, Tally,
 };
 
 /// Where a sample ends, whichever comes first.
@@ -154,13 +154,15 @@ pub async fn monitor_pass(
         .collect();
     groups.sort_by(|a, b| b.accesses.cmp(&a.accesses).then(a.group.cmp(&b.group)));
     Ok(HotPass {
-        method: HotMethod::Monitor,
-        window: Some(took.into()),
-        sampled: accesses,
-        keys,
-        groups,
-        counters: None,
-        tied_out,
+        found: HotFound {
+            method: HotMethod::Monitor,
+            window: Some(took.into()),
+            sampled: accesses,
+            keys,
+            groups,
+            counters: None,
+            tied_out,
+        },
         coverage,
     })
 }

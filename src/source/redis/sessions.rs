@@ -9,7 +9,7 @@ use super::groups::learn;
 use super::hot::{HotOptions, HotPass, describe};
 use super::value;
 use crate::model::{
-    HotKey, HotMethod, HotUnit, KeyFacts, KeyName, Millis, NodeWalk, OwnEffect, Percent,
+    HotFound, HotKey, HotMethod, HotUnit, KeyFacts, KeyName, Millis, NodeWalk, OwnEffect, Percent,
     RedisCoverage, Tally,
 };
 
@@ -194,13 +194,15 @@ pub async fn ranked_by_servers(
         })
         .collect();
     Ok(HotPass {
-        method,
-        window,
-        sampled,
-        keys,
-        groups: Vec::new(),
-        counters: None,
-        tied_out: 0,
+        found: HotFound {
+            method,
+            window,
+            sampled,
+            keys,
+            groups: Vec::new(),
+            counters: None,
+            tied_out: 0,
+        },
         coverage,
     })
 }

@@ -7,7 +7,7 @@ use super::fleet::Fleet;
 use super::soft::{SoftFields, peek};
 use super::value;
 use super::walk::{Answer, Budget, PerKey, Plan, Watch, walk};
-use crate::keys::{Absorb, GroupId, Grouped, Grouping, Pattern, Spread};
+use crate::keys::{Absorb, GroupId, GroupSeen, Grouped, Grouping, Pattern, Spread};
 use crate::model::{KeyType, RedisCoverage, Soft, Timestamp};
 
 /// What is looked at.
@@ -21,12 +21,9 @@ pub struct StampedeOptions<'o> {
 
 /// One group as it was seen.
 pub struct Seen {
-    pub group: String,
-    pub spread: Spread,
-    pub hottest: Option<u8>,
+    pub seen: GroupSeen,
     /// The hottest key, or any: for a look at its value.
     pub key: Option<(usize, Vec<u8>)>,
-    pub soft: Soft,
 }
 
 /// All groups, and the way to a key's group.
@@ -128,11 +125,14 @@ pub async fn stampede_pass(
         .enumerate()
         .filter(|(_, sum)| sum.spread.keys > 0)
         .map(|(n, sum)| Seen {
-            group: grouping.name(GroupId(n as u32)).to_owned(),
-            spread: sum.spread,
-            hottest: sum.hottest,
+            seen: GroupSeen {
+                group: grouping.name(GroupId(n as u32)).to_owned(),
+                spread: sum.spread,
+                hottest: sum.hottest,
+                soft: Soft::default(),
+                misses: None,
+            },
             key: sum.key,
-            soft: Soft::default(),
         })
         .collect();
     StampedePass {
@@ -171,7 +171,7 @@ pub async fn look_into(
             why_unknown: Some(why.to_owned()),
             ..Soft::default()
         };
-        seen.soft = match kind.as_deref().map(KeyType::parse) {
+        seen.seen.soft = match kind.as_deref().map(KeyType::parse) {
             Some(KeyType::String) => {
                 node.looked_up(1);
                 let length = node

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use super::{clock, listing_code, server_count};
 use crate::analysis::redis::RedisReport;
-use crate::analysis::redis::hotkeys::{self, Circumstances, Found, Hotkeys};
+use crate::analysis::redis::hotkeys::{self, Circumstances, Hotkeys};
 use crate::analysis::redis_command;
 use crate::cli::args::redis::HotkeysArgs;
 use crate::cli::commands::Context;
@@ -80,16 +80,7 @@ fn ranked(fleet: Fleet, pass: HotPass, taken_at: Timestamp) -> RedisReport<Hotke
         no_maxmemory: number("maxmemory").map(|most| most == 0),
         uptime: number("uptime_in_seconds").map(Millis::from_secs),
     };
-    let found = Found {
-        method: pass.method,
-        window: pass.window,
-        sampled: pass.sampled,
-        keys: pass.keys,
-        groups: pass.groups,
-        counters: pass.counters,
-        tied_out: pass.tied_out,
-    };
-    hotkeys::report(taken_at, fleet.target, pass.coverage, found, around)
+    hotkeys::report(taken_at, fleet.target, pass.coverage, pass.found, around)
 }
 
 /// What would work, as it can be typed.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::changed::{journal, put_back};
 use super::{checked, clock, show};
 use crate::action::{OptIn, SettingChange};
-use crate::analysis::redis::stampede::{self, Around, GroupSeen};
+use crate::analysis::redis::stampede::{self, Around};
 use crate::analysis::triage;
 use crate::cli::args::redis::StampedeArgs;
 use crate::cli::commands::Context;
@@ -14,7 +14,7 @@ use crate::cli::fault::Fault;
 use crate::cli::redis_place::{self, Looker};
 use crate::cli::rounds;
 use crate::cli::settings::{self, ActSettings, ConnectSettings};
-use crate::keys::Grouping;
+use crate::keys::{GroupSeen, Grouping};
 use crate::model::{ExitCode, Misses, Outcome, Part, Storming};
 use crate::operate::change_settings;
 use crate::source::postgres::{Parts, round};
@@ -48,9 +48,9 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
         let mut hot: Vec<&mut Seen> = pass
             .groups
             .iter_mut()
-            .filter(|seen| seen.spread.with_ttl > 0)
+            .filter(|seen| seen.seen.spread.with_ttl > 0)
             .collect();
-        hot.sort_by_key(|seen| std::cmp::Reverse((seen.hottest, seen.spread.with_ttl)));
+        hot.sort_by_key(|seen| std::cmp::Reverse((seen.seen.hottest, seen.seen.spread.with_ttl)));
         hot.truncate(args.top);
         look_into(&mut fleet, &mut hot, &fields, &mut pass.coverage).await;
     }
@@ -68,11 +68,8 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
         .groups
         .into_iter()
         .map(|seen| GroupSeen {
-            misses: misses.remove(&seen.group),
-            group: seen.group,
-            spread: seen.spread,
-            hottest: seen.hottest,
-            soft: seen.soft,
+            misses: misses.remove(&seen.seen.group),
+            ..seen.seen
         })
         .collect();
     // Keys that are missed and weren't there to be seen.
