@@ -217,6 +217,7 @@ async fn misses_are_counted_and_the_setting_is_put_back() {
     eventually("the events are on", || flags(&mut looker).contains('m')).await;
     kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
     let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("again"),
         "{output:?}"

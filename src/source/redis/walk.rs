@@ -3,7 +3,7 @@
 //! Round trips decide how long it takes, so a page takes one. SCAN gives each key that is there all the time at least
 //! once, some perhaps twice, and pages may be empty: only the cursor 0 is the end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -159,6 +159,7 @@ pub async fn walk(
         each: RefCell::new(each),
         seen: RefCell::new((0, Some(0))),
         begun,
+        keys_refused: Cell::new(false),
         adds_hits: fleet.target.product.as_deref() != Some("valkey"),
     };
     let walks = join_all(fleet.nodes.iter_mut().map(|node| walk_node(node, &shared))).await;
@@ -176,7 +177,7 @@ pub async fn walk(
     let mut coverage = RedisCoverage::of(nodes, own, fleet.slots_unserved);
     fleet.state_own_effect(&mut coverage);
     coverage.pattern = plan.pattern.map(|pattern| KeyName(pattern.to_vec()).text());
-    if coverage.tally.not_permitted > 0 {
+    if shared.keys_refused.get() {
         let user = fleet.target.user.as_deref().unwrap_or("default");
         coverage
             .missing_permissions
@@ -199,6 +200,8 @@ struct Shared<'s> {
     begun: Instant,
     /// SCAN TYPE looks each key up: Redis does, Valkey (8.1, 9.1) doesn't.
     adds_hits: bool,
+    /// A key was refused, not only a command.
+    keys_refused: Cell<bool>,
 }
 
 async fn walk_node(node: &mut Node, shared: &Shared<'_>) -> (NodeWalk, Duration) {
@@ -338,6 +341,11 @@ async fn land(
         });
     node.looked_up(looked.count() as u64);
     tally(&keys, &answers, shared.plan.per_key.len(), &mut walk.tally)?;
+    // `NOPERM … can't access one of the keys`, where it isn't the command that is refused.
+    let names_a_key = |answer: &Answer| matches!(answer, Answer::Refused(Refused::NotPermitted(why)) if why.contains("key"));
+    if answers.iter().any(names_a_key) {
+        shared.keys_refused.set(true);
+    }
     walk.keys_seen += keys.len() as u64;
     (shared.each.borrow_mut())(&walk.node, keys, answers);
     Ok(())

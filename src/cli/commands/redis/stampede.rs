@@ -20,7 +20,7 @@ use crate::operate::change_settings;
 use crate::source::postgres::{Parts, round};
 use crate::source::redis::{
     self, EVENTS_SETTING, Fleet, Lfu, Limits, Refused, Seen, SoftFields, StampedeOptions,
-    event_flags, listen_for_misses, look_into, probe_lfu, stampede_pass, tells_misses,
+    Watch as _, event_flags, listen_for_misses, look_into, probe_lfu, stampede_pass, tells_misses,
     tells_writes, with_misses,
 };
 
@@ -62,7 +62,8 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
         );
     }
     drop(looker);
-    let (mut misses, misses_by) = misses(ctx, args, &mut fleet, &mut pass.grouping).await?;
+    let heard = misses(ctx, args, &mut fleet, &mut pass.grouping).await?;
+    let mut misses = heard.groups;
     let statements = statements(ctx, args).await?;
     let mut groups: Vec<GroupSeen> = pass
         .groups
@@ -82,11 +83,17 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
     }));
     let around = Around {
         rebuild: args.rebuild.map(Into::into),
-        misses_by,
+        misses_by: heard.by,
         statements,
         top: args.top,
     };
     let report = stampede::report(taken_at, fleet.target, pass.coverage, groups, around);
+    if heard.stopped {
+        ctx.console
+            .note("stopped by you: misses are those until then");
+        show(ctx, false, &report)?;
+        return Ok(ExitCode::Stopped);
+    }
     show(ctx, args.check, &report)?;
     checked(ctx, args.check, "stampede", report.exit_code(), &report)
 }
@@ -113,7 +120,14 @@ async fn open(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<Fleet, Fault
     Ok(redis::open(&address, target, limits).await?)
 }
 
-type ByGroup = HashMap<String, Misses>;
+/// What was heard of misses, by group.
+#[derive(Default)]
+struct Heard {
+    groups: HashMap<String, Misses>,
+    by: Option<&'static str>,
+    /// The person ended the listening.
+    stopped: bool,
+}
 
 /// Listens where the server tells misses already, or where it is asked to by name.
 async fn misses(
@@ -121,7 +135,7 @@ async fn misses(
     args: &StampedeArgs,
     fleet: &mut Fleet,
     grouping: &mut Grouping,
-) -> Result<(ByGroup, Option<&'static str>), Fault> {
+) -> Result<Heard, Fault> {
     let place = fleet.target.label();
     let mut off = Vec::new();
     let mut writes = true;
@@ -137,25 +151,23 @@ async fn misses(
             Err(lost @ Refused::Lost(_)) => return Err(lost.at(&place).into()),
             // Whether they are on can't be told: whoever wants to know says so.
             Err(refused) if args.enable_keymiss => return Err(refused.at(&place).into()),
-            Err(_) => return Ok((HashMap::new(), None)),
+            Err(_) => return Ok(Heard::default()),
         }
     }
     if off.is_empty() {
         let looker = Looker::new(ctx, "listening", "misses")?;
         let heard = listen_for_misses(fleet, grouping, args.listen, writes, &looker).await;
-        return Ok((
-            heard.map_err(|refused| refused.at(&place))?,
-            Some("events that were on"),
-        ));
+        return Ok(Heard {
+            groups: heard.map_err(|refused| refused.at(&place))?,
+            by: Some("events that were on"),
+            stopped: looker.is_stopped(),
+        });
     }
     if !args.enable_keymiss {
-        return Ok((HashMap::new(), None));
+        return Ok(Heard::default());
     }
     let heard = with_events(ctx, args, fleet, grouping, off).await?;
-    Ok((
-        heard.map_err(|refused| refused.at(&place))?,
-        Some("--enable-keymiss"),
-    ))
+    Ok(heard.map_err(|refused| refused.at(&place))?)
 }
 
 /// Switches the events on, listens, and puts the setting back whatever happened meanwhile.
@@ -165,7 +177,7 @@ async fn with_events(
     fleet: &mut Fleet,
     grouping: &mut Grouping,
     changes: Vec<SettingChange>,
-) -> Result<Result<ByGroup, Refused>, Fault> {
+) -> Result<Result<Heard, Refused>, Fault> {
     let acting = ActSettings::of(ctx.env)?;
     let mut journal = journal(&acting, fleet)?;
     let no_journal = |error: crate::journal::JournalError| Fault::Save(error.to_string());
@@ -186,8 +198,13 @@ async fn with_events(
     };
     put_back(ctx, fleet, &mut journal, &made).await?;
     // Only now may a Ctrl-C end the program again.
+    let stopped = looker.is_stopped();
     drop(looker);
-    Ok(heard)
+    Ok(heard.map(|groups| Heard {
+        groups,
+        by: Some("--enable-keymiss"),
+        stopped,
+    }))
 }
 
 /// What PostgreSQL runs many times at once; only where it is named.
