@@ -207,6 +207,7 @@ impl Command {
         matches!(
             self,
             Self::Triage(_)
+                | Self::Redis(RedisCommand::Info(_) | RedisCommand::Queues(_))
                 | Self::Pg(
                     PgCommand::Blockers(_)
                         | PgCommand::Transactions { .. }

@@ -41,7 +41,7 @@ impl Fault {
     /// A format that only some reports have.
     pub fn not_measured() -> Self {
         Self::Usage(
-            "--format prometheus: triage, pg connections, pg transactions and pg blockers have it"
+            "--format prometheus: triage, pg connections, pg transactions, pg blockers, redis info and redis queues have it"
                 .into(),
         )
     }

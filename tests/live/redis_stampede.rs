@@ -380,6 +380,34 @@ async fn in_triage_and_in_books() {
     assert_eq!(walked.json()["ended"], "resolved", "{walked:?}");
 }
 
+#[tokio::test]
+async fn numbers_for_prometheus() {
+    let Some(server) = cache(&[]).await else {
+        return;
+    };
+    let mut connection = connect(&server.url());
+    for line in ["SADD queues default", "LPUSH queue:default {}"] {
+        say_to(&mut connection, line);
+    }
+    let queues = stanch(&server.url(), &["queues", "--full", "-o", "prometheus"]).expect_code(0);
+    let depth = queues
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("stanch_queue_depth{"))
+        .unwrap_or_else(|| panic!("{queues:?}"));
+    assert!(
+        depth.contains("queue=\"default\"") && depth.ends_with(" 1"),
+        "{depth}"
+    );
+    let info = stanch(
+        &server.url(),
+        &["info", "--sample", "10ms", "-o", "prometheus"],
+    )
+    .expect_code(0);
+    assert!(info.stdout.contains("stanch_redis_keys{"), "{info:?}");
+    stanch(&server.url(), &["expiry", "-o", "prometheus"]).expect_code(64);
+}
+
 #[test]
 fn the_drills_show_what_they_are() {
     for (incident, check) in [
