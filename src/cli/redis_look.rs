@@ -66,6 +66,7 @@ pub async fn look(
     let options = QueueOptions {
         walk: true,
         streams: false,
+        touch: false,
         budget: Budget::gentle(WALL),
     };
     let (found, of_queues) = queues(&mut fleet, taken_at, &looker, options).await;
@@ -77,6 +78,9 @@ pub async fn look(
         .collect();
     let mut coverage = pass.coverage;
     coverage.complete &= of_queues.complete;
+    if let Some(note) = of_queues.sections.get("queues") {
+        coverage.sections.insert("queues", note.clone());
+    }
     fleet.state_own_effect(&mut coverage);
     let hottest = pass
         .groups

@@ -78,9 +78,14 @@ impl CacheScene {
         redis: &Path,
         postgres: &Path,
     ) -> Result<Self, DrillError> {
+        // A queue that may be evicted is no queue.
+        let policy = match incident {
+            CacheIncident::QueueBacklog => "noeviction",
+            CacheIncident::Stampede | CacheIncident::HotKey => "allkeys-lfu",
+        };
         let settings = vec![
             ("maxmemory", "200mb".into()),
-            ("maxmemory-policy", "allkeys-lfu".into()),
+            ("maxmemory-policy", policy.into()),
         ];
         let cache = Cache::start(&CacheOptions {
             program: redis.to_path_buf(),

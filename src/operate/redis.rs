@@ -91,9 +91,14 @@ pub async fn report(
             let options = QueueOptions {
                 walk: true,
                 streams: true,
+                touch: false,
                 budget,
             };
             let (found, coverage) = queues::queues(&mut fleet, now, &watch, options).await;
+            // Nothing was looked at: that isn't a server without queues.
+            if let Some(why) = coverage.skipped("queues") {
+                return Err(why.to_owned());
+            }
             let report =
                 queue_report::report(now, fleet.target, coverage, found, &config.queues(), None);
             let line = |row: &QueueRow| {

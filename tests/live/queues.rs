@@ -23,6 +23,7 @@ impl Watch for Nobody {
 pub const ALL: QueueOptions = QueueOptions {
     walk: true,
     streams: true,
+    touch: true,
     budget: Budget::FULL,
 };
 

@@ -105,6 +105,9 @@ pub struct QueuesArgs {
     /// Only the usual places of the libraries: no walk over the keys, no streams
     #[arg(long)]
     pub quick: bool,
+    /// Look also at servers before CLIENT NO-TOUCH (Redis 7.2) that evict by LFU or LRU, where it makes the queues' keys hotter
+    #[arg(long)]
+    pub touch: bool,
     /// Judge it for monitoring: exit code 1 or 2 by the worst queue
     #[arg(long, help_heading = "Output")]
     pub check: bool,

@@ -157,6 +157,12 @@ impl RedisCoverage {
         self.sections.insert(section, SectionNote { status, why });
     }
 
+    /// Why a part wasn't looked at.
+    pub fn skipped(&self, section: &str) -> Option<&str> {
+        let note = self.sections.get(section)?;
+        (note.status == "skipped").then_some(note.why.as_deref()?)
+    }
+
     /// The person ended it.
     pub fn was_stopped(&self) -> bool {
         self.nodes

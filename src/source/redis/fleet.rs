@@ -199,6 +199,18 @@ impl Fleet {
         all
     }
 
+    /// `maxmemory_policy`, by the first node.
+    pub fn policy(&self) -> Option<String> {
+        self.facts.as_ref()?.word("maxmemory_policy")
+    }
+
+    /// No key is evicted for how seldom or how long ago it was used: a look at one changes nothing for another.
+    pub fn idle_decides_nothing(&self) -> bool {
+        self.policy().is_some_and(|policy| {
+            matches!(policy.as_str(), "noeviction" | "volatile-ttl") || policy.ends_with("-random")
+        })
+    }
+
     /// States what all that was asked since it was opened did to the servers' statistics.
     pub fn state_own_effect(&self, coverage: &mut RedisCoverage) {
         let sum = |of: fn(&Node) -> u64| self.nodes.iter().map(of).sum();

@@ -19,6 +19,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &QueuesArgs) -> Result<ExitCode, F
     let options = QueueOptions {
         walk: !args.quick,
         streams: !args.quick,
+        touch: args.touch,
         budget: match args.full {
             true => crate::source::redis::Budget::FULL,
             false => crate::source::redis::Budget::gentle(args.budget),

@@ -47,15 +47,8 @@ pub async fn discover(
     options: QueueOptions,
 ) -> (QueuePlaces, RedisCoverage) {
     let untouched = fleet.no_touch().await;
+    let may_look = untouched || options.touch || fleet.idle_decides_nothing();
     let mut seen = Seen::default();
-    for usual in [
-        "queues",
-        "resque:queues",
-        "rq:queues",
-        "_kombu.binding.celery",
-    ] {
-        seen.key(usual.as_bytes());
-    }
     let mut coverage = RedisCoverage {
         complete: true,
         ..RedisCoverage::default()
@@ -76,6 +69,18 @@ pub async fn discover(
         let why = "keys weren't walked: only the usual places were looked at";
         coverage.note("discovery", "skipped", why);
     }
+    if !may_look {
+        by_name(fleet, options, watch, &seen, &mut coverage).await;
+        return (QueuePlaces::default(), coverage);
+    }
+    for usual in [
+        "queues",
+        "resque:queues",
+        "rq:queues",
+        "_kombu.binding.celery",
+    ] {
+        seen.key(usual.as_bytes());
+    }
     let mut places = QueuePlaces::default();
     sites(fleet, &seen, &mut places).await;
     places.celery = brokers(fleet, &seen, &mut places).await;
@@ -93,11 +98,42 @@ pub async fn discover(
         coverage.note("streams", "skipped", "they weren't looked for");
     }
     if !untouched {
-        let why = "this server has no CLIENT NO-TOUCH (Redis 7.2): the keys of the queues themselves become a little hotter";
+        let why = "this server has no CLIENT NO-TOUCH (Redis 7.2): the queues' own keys count as just used";
         coverage.note("touched", "noted", why);
     }
     fleet.state_own_effect(&mut coverage);
     (places, coverage)
+}
+
+/// Each look at a queue would make its keys hotter, and another key colder and evicted in its place: only by their names and
+/// types it is told whether there are any.
+async fn by_name(
+    fleet: &mut Fleet,
+    options: QueueOptions,
+    watch: &dyn Watch,
+    seen: &Seen,
+    coverage: &mut RedisCoverage,
+) {
+    let mut places = QueuePlaces::default();
+    if options.walk && options.streams && !coverage.was_stopped() {
+        streams(fleet, options, watch, &mut places, coverage).await;
+    }
+    let alike = seen.count() + places.streams.len();
+    if !options.walk || alike > 0 {
+        let what = if options.walk {
+            let keys = crate::model::count(alike, "key");
+            format!("{keys} that may be of queues weren't looked at")
+        } else {
+            "nothing was looked at".into()
+        };
+        let policy = fleet.policy().unwrap_or_else(|| "an unknown policy".into());
+        let why = format!(
+            "{what}: this server has no CLIENT NO-TOUCH (Redis 7.2) and evicts by {policy}, so a look would make them hotter; \
+             stanch redis queues --touch looks all the same"
+        );
+        coverage.without("queues", "skipped", why);
+    }
+    fleet.state_own_effect(coverage);
 }
 
 /// Celery's queues by kombu's bindings: routing key, pattern and queue.

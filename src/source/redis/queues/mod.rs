@@ -31,6 +31,8 @@ pub struct QueueOptions {
     /// Streams have no names of their own: a second walk (`SCAN TYPE`), which adds a lookup of each key to
     /// `keyspace_hits` (measured on 7.0.15), though none moves its LRU or LFU.
     pub streams: bool,
+    /// Read them also where that makes their keys hotter, and the server evicts by it.
+    pub touch: bool,
     pub budget: Budget,
 }
 

@@ -27,6 +27,12 @@ const BINDING: &[u8] = b"_kombu.binding.";
 pub const LIST: &[u8] = b"queue:";
 
 impl Seen {
+    /// Names that may be of queues.
+    pub fn count(&self) -> usize {
+        let (sites, lists) = (self.sites.len(), self.lists.len());
+        sites + lists + self.bindings.len() + self.stepped.len() + self.metas.len()
+    }
+
     pub fn key(&mut self, key: &[u8]) {
         if let Some(prefix) = key.strip_suffix(b"queues")
             && is_prefix(prefix)

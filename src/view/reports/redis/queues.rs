@@ -145,6 +145,9 @@ impl Table<RedisHead> for Queues {
 impl Queues {
     fn summary(&self, head: &RedisHead) -> String {
         if self.queues.is_empty() {
+            if head.coverage.skipped("queues").is_some() {
+                return "queues weren't looked at".into();
+            }
             let seen = if head.coverage.complete {
                 ""
             } else {
