@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! queries/*.sql ─ source::postgres ─┐                         ┌─ view ─ standard output
-//! saved file ──── bundle ───────────┴─ model::Snapshot ─ analysis::Report
+//! saved file, or
+//! frame of a bundle ── bundle ──────┴─ model::Snapshot ─ analysis::Report
 //! ```
 //!
 //! | module | what it is | may import of ours |
@@ -15,7 +16,7 @@
 //! | [`budget`] | pure: what can connect at its peak, against what the server has; and the readers of what says so | model, sql, yaml |
 //! | [`keys`] | pure: groups of keys learned from their names, the top N, when they expire | model |
 //! | [`config`] | `stanch.yaml` | model |
-//! | [`bundle`] | snapshot ↔ disk, and what is reduced before | model, sql |
+//! | [`bundle`] | snapshots ↔ disk: what is reduced before, sealed bundles, the gate that lets nothing secret through | model, sql |
 //! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL and Redis | model, bundle, sql, keys |
 //! | [`analysis`] | pure: snapshot → report | model, sql, keys |
 //! | [`view`] | report → bytes | model, analysis, budget |

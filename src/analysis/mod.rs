@@ -5,9 +5,11 @@ pub mod activity;
 pub mod blocking;
 pub mod catalog;
 mod command;
+pub mod compare;
 pub mod connections;
 mod coverage;
 pub mod doctor;
+pub mod glance;
 pub mod horizon;
 pub mod locks;
 mod lookup;
@@ -16,7 +18,7 @@ pub mod settings;
 pub mod transactions;
 pub mod triage;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Part, Snapshot, Target, Timestamp};
 
@@ -37,7 +39,7 @@ pub struct Head {
 }
 
 /// One report: its head, then its data, as one object in JSON.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report<D, H = Head> {
     #[serde(flatten)]
     pub head: H,

@@ -1,7 +1,7 @@
 //! The saved file: a snapshot as JSON, its format and version first.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -43,15 +43,23 @@ pub fn read(path: &Path) -> Result<Snapshot, ReadError> {
     BufReader::new(File::open(path).map_err(io_error)?)
         .read_to_end(&mut text)
         .map_err(io_error)?;
+    parse(path, &text)
+}
+
+/// A snapshot from its bytes; `path` is where they are from.
+///
+/// # Errors
+/// When they aren't a snapshot, are of a newer format, or are damaged.
+pub(super) fn parse(path: &Path, text: &[u8]) -> Result<Snapshot, ReadError> {
     let damaged = |e: &serde_json::Error| ReadError::Damaged {
         path: path.into(),
         line: e.line(),
         column: e.column(),
         what: cause(e),
     };
-    let header: Header = serde_json::from_slice(&text).map_err(|e| {
+    let header: Header = serde_json::from_slice(text).map_err(|e| {
         // A file that was cut has the right beginning; a file of something else hasn't.
-        if starts_as_snapshot(&text) {
+        if starts_as_snapshot(text) {
             damaged(&e)
         } else {
             ReadError::NotASnapshot(path.into())
@@ -66,7 +74,7 @@ pub fn read(path: &Path) -> Result<Snapshot, ReadError> {
             None => ReadError::NotASnapshot(path.into()),
         });
     }
-    serde_json::from_slice(&text).map_err(|e| damaged(&e))
+    serde_json::from_slice(text).map_err(|e| damaged(&e))
 }
 
 /// The beginning that every saved snapshot has, however it is spaced.
@@ -89,16 +97,25 @@ fn cause(error: &serde_json::Error) -> String {
 /// # Errors
 /// When the place can't be written to.
 pub fn write(path: &Path, snapshot: &Snapshot) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(snapshot)?;
+    bytes.push(b'\n');
+    write_bytes(path, &bytes)
+}
+
+/// The same for any bytes.
+///
+/// # Errors
+/// When the place can't be written to.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let through = path.starts_with("/dev")
         || path
             .metadata()
             .map_or(path.is_symlink(), |meta| !meta.is_file());
     if through {
         let mut open = OpenOptions::new();
-        return write_to(
-            &mut open.append(true).create(true).mode(0o600).open(path)?,
-            snapshot,
-        );
+        let mut file = open.append(true).create(true).mode(0o600).open(path)?;
+        file.write_all(bytes)?;
+        return file.flush();
     }
     // A link stays a link: what it leads to is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -110,16 +127,9 @@ pub fn write(path: &Path, snapshot: &Snapshot) -> io::Result<()> {
     let mut part = tempfile::Builder::new()
         .prefix(".stanch-")
         .tempfile_in(folder)?;
-    write_to(part.as_file_mut(), snapshot)?;
+    part.write_all(bytes)?;
     part.as_file().sync_all()?;
     part.persist(&path).map_err(|error| error.error)?;
     // The name is on disk too.
     File::open(folder)?.sync_all()
-}
-
-fn write_to(file: &mut File, snapshot: &Snapshot) -> io::Result<()> {
-    let mut out = BufWriter::new(file);
-    serde_json::to_writer_pretty(&mut out, snapshot)?;
-    out.write_all(b"\n")?;
-    out.flush()
 }

@@ -1,7 +1,29 @@
-//! Snapshot ↔ disk: one versioned JSON file, mode 0600, redacted before it is shown or written.
+//! Snapshots ↔ disk: single files and bundles of many, mode 0600, redacted before anything is shown or written, sealed only
+//! when nothing secret is found in them.
 
+mod error;
+mod folder;
 mod format;
+mod gate;
+mod known;
+mod layout;
+mod open;
 mod redact;
+mod seal;
+mod tokens;
+mod unpack;
+mod verify;
 
-pub use format::{ReadError, read, write};
-pub use redact::{no_redaction, redact};
+pub use error::BundleError;
+pub use folder::{Folder, Kept};
+pub use format::{ReadError, read, write, write_bytes};
+pub use gate::Hit;
+pub use known::KnownSecrets;
+pub use layout::{
+    Allowance, BUNDLE_FORMAT, End, FrameRef, Gap, Head, Manifest, RedisRef, Sealed, stamp,
+};
+pub use open::Bundle;
+pub use redact::{Reduced, no_redaction, redact, redact_value, statement};
+pub use seal::{SealError, SealedFile, hits, manifest, seal, sealed_name};
+pub use tokens::Tokens;
+pub use verify::{Checked, verify};

@@ -1,8 +1,10 @@
 //! The command line as clap reads it: raw values, no side effects.
 
 pub mod budget;
+pub mod bundle;
 pub mod effect;
 pub mod redis;
+pub mod snapshot;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -12,8 +14,10 @@ use std::time::Duration;
 use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use self::budget::BudgetCommand;
+use self::bundle::{BundleCommand, CaptureArgs};
 use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
 use self::redis::{RedisArgs, RedisCommand};
+pub use self::snapshot::{AtArgs, ConnectArgs, RepeatArgs, SnapshotArgs, when};
 use super::complete;
 use crate::drill::{CacheIncident, Incident};
 use crate::model::{ExitCode, SessionState};
@@ -176,6 +180,11 @@ pub enum Command {
     /// Does everything that can connect fit into what the server has?
     #[command(subcommand)]
     Budget(BudgetCommand),
+    /// The evidence, kept: snapshots into one file, redacted
+    Capture(CaptureArgs),
+    /// What a capture left: verify, show, diff, seal
+    #[command(subcommand)]
+    Bundle(BundleCommand),
     /// A throwaway server with a real incident on it, to practise on
     Drill(DrillArgs),
     /// What a shell reads to complete commands, options, and names of queries and targets
@@ -315,77 +324,6 @@ pub struct ActivityArgs {
     pub all: bool,
     #[command(flatten)]
     pub repeat: RepeatArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct RepeatArgs {
-    /// Repeat over the same connection until interrupted
-    #[arg(long, value_name = "TIME", value_parser = wait, conflicts_with_all = ["from", "check"])]
-    pub every: Option<Duration>,
-    #[command(flatten)]
-    pub snapshot: SnapshotArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct SnapshotArgs {
-    /// Judge it for monitoring: exit code 0, 1, 2 or 3 as Nagios has them, and one line instead of the table
-    #[arg(long, help_heading = "Output")]
-    pub check: bool,
-    /// Write the full snapshot of this round
-    #[arg(long, value_name = "FILE", help_heading = "Snapshots")]
-    pub save: Option<PathBuf>,
-    /// Replay a saved snapshot; nothing is connected to
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Snapshots",
-        conflicts_with_all = [
-            "save", "host", "port", "username", "dbname", "connect_timeout", "wait_slot", "timeout", "deadline"
-        ]
-    )]
-    pub from: Option<PathBuf>,
-    #[command(flatten)]
-    pub connect: ConnectArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct ConnectArgs {
-    /// Host name, address, or directory of the socket; several with commas [env: PGHOST]
-    #[arg(short = 'h', long, value_name = "HOST", help_heading = "Connection")]
-    pub host: Option<String>,
-    /// Port, one for all hosts or one for each [env: PGPORT]
-    #[arg(short = 'p', long, value_name = "PORT", value_parser = ports, help_heading = "Connection")]
-    pub port: Option<String>,
-    /// Login [env: PGUSER]
-    #[arg(short = 'U', long, value_name = "NAME", help_heading = "Connection")]
-    pub username: Option<String>,
-    /// A URL, a string such as "service=prod sslmode=require", a target of stanch.yaml, or a database name [env:
-    /// PGSERVICE, PGDATABASE, DATABASE_URL]
-    #[arg(
-        short = 'd',
-        long,
-        visible_alias = "db",
-        value_name = "DB",
-        add = complete::targets(),
-        help_heading = "Connection"
-    )]
-    pub dbname: Option<String>,
-    /// Never ask for a password, also at a terminal
-    #[arg(short = 'w', long, help_heading = "Connection")]
-    pub no_password: bool,
-    /// Deadline of each host, over name lookup, connection, TLS, login and first answer [default: 10s] [env:
-    /// PGCONNECT_TIMEOUT]
-    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]
-    pub connect_timeout: Option<Duration>,
-    /// When every slot is taken: how long to keep knocking
-    #[arg(long, value_name = "TIME", value_parser = wait, default_value = "10s", help_heading = "Connection")]
-    pub wait_slot: Duration,
-    /// statement_timeout of each read
-    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5s", help_heading = "Connection")]
-    pub timeout: Duration,
-    /// Deadline of a whole round of reads
-    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "15s", help_heading = "Connection")]
-    pub deadline: Duration,
 }
 
 #[derive(Debug, ClapArgs)]

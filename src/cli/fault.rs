@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::bundle::ReadError;
+use crate::bundle::{BundleError, SealError};
 use crate::config::ConfigError;
 use crate::drill::DrillError;
 use crate::model::ExitCode;
@@ -24,7 +24,8 @@ pub enum Fault {
     Connect(Box<ConnectError>),
     Round(RoundError),
     Query(QueryError),
-    Saved(ReadError),
+    Saved(BundleError),
+    Seal(SealError),
     List(NoSuchList),
     Save(String),
     /// A runbook that can't be read, or has faults.
@@ -51,11 +52,14 @@ impl Fault {
             Self::Usage(_) | Self::ConnInput(_) | Self::List(_) => ExitCode::Usage,
             Self::Redis(RedisError::Address(_) | RedisError::NoTls(_)) => ExitCode::Usage,
             Self::Config(_) | Self::Saved(_) | Self::Book(_) => ExitCode::Input,
-            Self::Busy(_) => ExitCode::Critical,
+            Self::Seal(SealError::Read(_)) => ExitCode::Input,
+            // Something secret stands in it: that is for a person.
+            Self::Seal(SealError::Secrets(_)) | Self::Busy(_) => ExitCode::Critical,
             Self::Connect(_)
             | Self::Round(_)
             | Self::Query(_)
             | Self::Save(_)
+            | Self::Seal(_)
             | Self::Act(_)
             | Self::Drill(_)
             | Self::Redis(_)
@@ -73,13 +77,16 @@ impl Fault {
                 Some(round_hint(error).into())
             }
             Self::Query(QueryError::Row(_)) => None,
-            Self::Saved(_) => Some("a file that `--save FILE` wrote".into()),
+            Self::Saved(_) => {
+                Some("a file that `--save FILE` wrote, or a bundle of `stanch capture`".into())
+            }
             Self::Drill(error) => error.hint(),
             Self::Redis(error) => error.hint(),
             Self::Usage(_)
             | Self::List(_)
             | Self::Config(_)
             | Self::Save(_)
+            | Self::Seal(_)
             | Self::Busy(_)
             | Self::Book(_)
             | Self::Act(_)
@@ -105,6 +112,7 @@ impl fmt::Display for Fault {
             Self::Round(error) => error.fmt(f),
             Self::Query(error) => error.fmt(f),
             Self::Saved(error) => error.fmt(f),
+            Self::Seal(error) => error.fmt(f),
             Self::List(error) => error.fmt(f),
             Self::Drill(error) => error.fmt(f),
             Self::Act(error) => error.fmt(f),
@@ -130,7 +138,8 @@ from! {
     ConnectError => Connect,
     RoundError => Round,
     QueryError => Query,
-    ReadError => Saved,
+    BundleError => Saved,
+    SealError => Seal,
     NoSuchList => List,
     DrillError => Drill,
     RedisError => Redis,

@@ -2,31 +2,39 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::args::redis::RedisArgs;
 use super::commands::Context;
 use super::fault::Fault;
 use super::redis_place::{self, Looker};
+use super::rounds::local_now;
 use super::settings;
 use crate::analysis::redis::Look;
 use crate::analysis::redis::queues::judged;
 use crate::analysis::redis::stampede::{self, Around};
-use crate::model::KeyName;
+use crate::bundle;
+use crate::config::RedisConfig;
+use crate::keys::Pattern;
+use crate::model::{KeyName, Section, Timestamp};
 use crate::source::redis::queues::{QueueOptions, queues};
 use crate::source::redis::{
-    self, Budget, Lfu, Limits, StampedeOptions, node_info, probe_lfu, stampede_pass, time,
+    self, Budget, Fleet, Lfu, Limits, StampedeOptions, Watch, node_info, probe_lfu, stampede_pass,
+    time,
 };
 
 /// Triage is to answer soon.
 const WALL: Duration = Duration::from_secs(10);
 
-/// Looks, or says why it can't; `None` where no Redis is asked for.
+/// Looks, or says why it can't; `None` where no Redis is asked for. As it may be seen and saved.
 ///
 /// # Errors
 /// When what was given is no address.
 pub async fn look(
     ctx: &mut Context<'_>,
     args: &RedisArgs,
-) -> Result<Option<Result<Look, String>>, Fault> {
+    redacted: bool,
+) -> Result<Option<Section<Value>>, Fault> {
     if args.redis.is_none() {
         return Ok(None);
     }
@@ -38,40 +46,75 @@ pub async fn look(
         connect: redis_place::CONNECT,
         answer: redis_place::CONNECT,
     };
-    let mut fleet = match redis::open(&address, None, limits).await {
-        Ok(fleet) => fleet,
-        Err(error) => return Ok(Some(Err(error.to_string()))),
+    let config = settings::redis_config(ctx.env)?;
+    let looker = Looker::new(ctx, "looking at Redis", "keys")?;
+    let seen = match redis::open(&address, None, limits).await {
+        Ok(mut fleet) => see(&mut fleet, &config, local_now, &looker).await,
+        Err(error) => Err(error.to_string()),
     };
-    let taken_at = match time(&mut fleet).await {
+    Ok(Some(section(seen, redacted)))
+}
+
+/// A look as a snapshot has it.
+pub fn section(seen: Result<Look, String>, redacted: bool) -> Section<Value> {
+    let value = seen.and_then(|look| serde_json::to_value(look).map_err(|error| error.to_string()));
+    let mut value = match value {
+        Ok(value) => value,
+        Err(message) => {
+            return Section::Failed {
+                code: "redis".into(),
+                message: crate::sql::redacted(&message).into_owned(),
+            };
+        }
+    };
+    if redacted {
+        bundle::redact_value(&mut value);
+    }
+    Section::Collected(value)
+}
+
+/// One look.
+///
+/// # Errors
+/// Why there is none, in words.
+pub async fn see(
+    fleet: &mut Fleet,
+    config: &RedisConfig,
+    clock: fn() -> Timestamp,
+    looker: &dyn Watch,
+) -> Result<Look, String> {
+    let taken_at = match time(fleet).await {
         Some(at) => at,
-        None => super::rounds::local_now(),
+        None => clock(),
     };
     let place = fleet.target.label();
-    let counters = match probe_lfu(&mut fleet).await {
+    let counters = match probe_lfu(fleet).await {
         Ok(lfu) => lfu == Lfu::Counts,
-        Err(lost) => return Ok(Some(Err(lost.at(&place).to_string()))),
+        Err(lost) => return Err(lost.at(&place).to_string()),
     };
     let info = match fleet.nodes.first_mut() {
         Some(node) => node_info(node).await.ok(),
         None => None,
     };
-    let looker = Looker::new(ctx, "looking at Redis", "keys")?;
     let options = StampedeOptions {
         pattern: None,
-        patterns: redis_place::patterns(ctx.env)?,
+        patterns: config
+            .groups
+            .iter()
+            .map(|text| Pattern::new(text))
+            .collect(),
         budget: Budget::gentle(WALL),
         counters,
     };
-    let pass = stampede_pass(&mut fleet, taken_at, options, &looker).await;
+    let pass = stampede_pass(fleet, taken_at, options, looker).await;
     let options = QueueOptions {
         walk: true,
         streams: false,
         touch: false,
         budget: Budget::gentle(WALL),
     };
-    let (found, of_queues) = queues(&mut fleet, taken_at, &looker, options).await;
-    drop(looker);
-    let bounds = settings::redis_config(ctx.env)?.queues();
+    let (found, of_queues) = queues(fleet, taken_at, looker, options).await;
+    let bounds = config.queues();
     let rows = found
         .into_iter()
         .map(|queue| judged(queue, &bounds))
@@ -79,7 +122,7 @@ pub async fn look(
     let mut coverage = pass.coverage;
     coverage.complete &= of_queues.complete;
     if let Some(note) = of_queues.sections.get("queues") {
-        coverage.sections.insert("queues", note.clone());
+        coverage.sections.insert("queues".into(), note.clone());
     }
     fleet.state_own_effect(&mut coverage);
     let hottest = pass
@@ -96,13 +139,14 @@ pub async fn look(
         top: 20,
         ..Around::default()
     };
-    let report = stampede::report(taken_at, fleet.target, coverage, groups, around);
-    Ok(Some(Ok(Look {
+    let target = fleet.target.clone();
+    let report = stampede::report(taken_at, target, coverage, groups, around);
+    Ok(Look {
         target: report.head.target,
         coverage: report.head.coverage,
         info,
         stampede: report.data,
         hottest,
         queues: rows,
-    })))
+    })
 }

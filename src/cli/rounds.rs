@@ -15,7 +15,7 @@ use super::stop::Stop;
 use super::terminal;
 use crate::analysis::{Report, triage};
 use crate::bundle;
-use crate::model::{ExitCode, Snapshot, Target, Timestamp};
+use crate::model::{ExitCode, RedactionLevel, Section, Snapshot, Target, Timestamp};
 use crate::source::postgres::{self, ConnectError, ConnectFault, Connected, Knock, Parts, round};
 use crate::source::saved;
 use crate::view::{self, Format, Table};
@@ -36,6 +36,8 @@ pub struct Job<'j, D> {
     pub check: Check<D>,
     /// Want of a slot is itself an answer (triage), not only a failure.
     pub refusal_is_answer: bool,
+    /// What was seen of the Redis in front: goes into each snapshot.
+    pub redis: Option<Section<serde_json::Value>>,
 }
 
 /// What `--check` judges by.
@@ -93,16 +95,9 @@ async fn run_job<D: Serialize + Table>(
     job: Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
     if let Some(path) = &args.from {
-        let snapshot = saved::load(path)?;
-        if ctx.stdout_is_terminal {
-            // On a screen it would else look like now.
-            ctx.console.note(&format!(
-                "replayed from {}: as it was at {}",
-                path.display(),
-                snapshot.taken_at.utc().format("%Y-%m-%d %H:%M:%S UTC")
-            ));
-        }
-        return show(ctx, &snapshot, args, &job);
+        let loaded = saved::load(path, args.at.at.unwrap_or_default())?;
+        tell_of(ctx, path, &loaded);
+        return show(ctx, &loaded.snapshot, args, &job);
     }
     if every.is_some_and(|every| every < FASTEST) {
         return Err(Fault::Usage(format!(
@@ -110,11 +105,20 @@ async fn run_job<D: Serialize + Table>(
             FASTEST.as_millis()
         )));
     }
-    let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
+    let mut settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
+    if args.unredacted {
+        settings.round.redaction = RedactionLevel::None;
+        ctx.console.warn(
+            "--unredacted: what is shown and saved has values in statements and names as they are",
+        );
+    }
     let connected = match connect(ctx, &settings).await {
         Ok(connected) => connected,
         Err(Fault::Connect(error)) if matches!(error.fault, ConnectFault::NoSlot(_)) => {
-            let snapshot = refused(&error, &settings);
+            let snapshot = Snapshot {
+                redis: job.redis.clone(),
+                ..refused(&error, &settings)
+            };
             if job.refusal_is_answer || (args.check && job.check.judges_slots()) {
                 ctx.console.error(&error.to_string(), Some(&error.hint()));
                 return answer(ctx, &snapshot, args, &job);
@@ -130,6 +134,29 @@ async fn run_job<D: Serialize + Table>(
     let done = rounds(ctx, &connected, &settings, args, every, &job).await;
     connected.close().await;
     done
+}
+
+/// On a screen it would else look like now.
+pub fn tell_of(ctx: &mut Context<'_>, path: &Path, loaded: &saved::Loaded) {
+    if ctx.stdout_is_terminal {
+        let at = loaded.snapshot.taken_at.utc();
+        let frame = match loaded.of {
+            1 => String::new(),
+            of => format!(", frame {} of {of} (--at TIME for another)", loaded.number),
+        };
+        ctx.console.note(&format!(
+            "replayed from {}{frame}: as it was at {}",
+            path.display(),
+            at.format("%Y-%m-%d %H:%M:%S UTC")
+        ));
+    }
+    if let Some(why) = &loaded.why_partial {
+        ctx.console.warn(&format!("a partial bundle: {why}"));
+    }
+    if loaded.snapshot.redaction.level == RedactionLevel::None {
+        ctx.console
+            .warn("it isn't redacted: values in statements and names are as they were");
+    }
 }
 
 /// One round, or one each `every` until interrupted.
@@ -187,7 +214,10 @@ async fn one<D: Serialize + Table>(
     args: &SnapshotArgs,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
-    let snapshot = round(connected, parts, settings.round).await?;
+    let snapshot = Snapshot {
+        redis: job.redis.clone(),
+        ..round(connected, parts, settings.round).await?
+    };
     answer(ctx, &snapshot, args, job)
 }
 
@@ -265,12 +295,17 @@ fn refused(error: &ConnectError, settings: &ConnectSettings) -> Snapshot {
         local_now(),
         target(settings),
         error.refusals.clone(),
-        bundle::no_redaction(),
+        bundle::no_redaction(settings.round.redaction),
     )
 }
 
+/// What is known where every slot is taken; `None`: there is no connection for another reason.
+pub fn without_slot(error: &ConnectError, settings: &ConnectSettings) -> Option<Snapshot> {
+    matches!(error.fault, ConnectFault::NoSlot(_)).then(|| refused(error, settings))
+}
+
 /// Where it was tried.
-fn target(settings: &ConnectSettings) -> Target {
+pub fn target(settings: &ConnectSettings) -> Target {
     let spec = settings.plan.first();
     Target {
         name: spec.name.clone(),

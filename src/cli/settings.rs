@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::args::ConnectArgs;
 use super::fault::Fault;
 use crate::config::{self, Config, Protect, RedisConfig};
-use crate::model::{Origin, Secret, Thresholds};
+use crate::model::{Origin, RedactionLevel, Secret, Thresholds};
 use crate::source::postgres::{
     ConnInput, ConnSpec, Environment, KnockOptions, Plan, RoundOptions, conninfo,
 };
@@ -290,6 +290,7 @@ impl ConnectSettings {
             round: RoundOptions {
                 statement_timeout: args.timeout,
                 deadline: args.deadline,
+                redaction: RedactionLevel::Redacted,
             },
             warnings,
         })

@@ -37,7 +37,8 @@ pub use secret::Secret;
 pub use section::{Part, Section};
 pub use session::{BackendId, BackendType, Client, Session, SessionState, WaitEvent};
 pub use snapshot::{
-    Clock, Login, Redaction, SNAPSHOT_FORMAT, Server, SlotLimit, SlotRefusal, Snapshot,
+    Clock, Login, Redaction, RedactionLevel, SNAPSHOT_FORMAT, Server, SlotLimit, SlotRefusal,
+    Snapshot,
 };
 pub use target::{ServerRole, Target};
 pub use thresholds::Thresholds;

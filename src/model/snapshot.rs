@@ -56,12 +56,39 @@ impl SlotRefusal {
     }
 }
 
+/// Whether what strangers wrote was reduced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RedactionLevel {
+    #[default]
+    Redacted,
+    /// `--unredacted`: values in statements and names are as they were; passwords aren't kept even so.
+    None,
+}
+
+impl RedactionLevel {
+    fn is_redacted(&self) -> bool {
+        *self == Self::Redacted
+    }
+}
+
 /// What was reduced before anything was shown or saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redaction {
     /// What the rule is, in words.
     pub rule: String,
+    #[serde(default, skip_serializing_if = "RedactionLevel::is_redacted")]
+    pub level: RedactionLevel,
+    /// Statements of which only the command tag is left.
     pub statements_reduced: u32,
+    /// Values that were taken out of statements; files of older versions had none taken out.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub values_masked: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Facts of the server and of the slots it has.
@@ -123,6 +150,9 @@ pub struct Snapshot {
     pub settings: Section<Vec<Setting>>,
     pub overrides: Section<Vec<Override>>,
     pub slots: Section<Vec<Slot>>,
+    /// The look at the Redis in front that was taken with it, as triage's report of it has it; none was asked for: absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redis: Option<Section<serde_json::Value>>,
 }
 
 impl Snapshot {
@@ -175,6 +205,7 @@ impl Snapshot {
             settings: Section::skipped(WHY),
             overrides: Section::skipped(WHY),
             slots: Section::skipped(WHY),
+            redis: None,
         }
     }
 }

@@ -104,7 +104,7 @@ impl Run<'_> {
                 let journal = self.journal.as_deref_mut();
                 act(connected, &request, &mut operator, journal).await?
             }
-            World::Saved(snapshot) => {
+            World::Saved(snapshot, _) => {
                 let (chosen, notes, guarded) = planned(snapshot, &request);
                 let plan = Plan {
                     target: &snapshot.target,

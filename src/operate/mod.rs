@@ -22,6 +22,7 @@ pub use book::{Begins, BookRequest, Said, Seen, Walked, Walker, Yes, walk};
 pub use halt::Halt;
 pub use operator::{Ask, Operator, Plan};
 pub use past::{Past, PastEffect, PastStep};
+pub use redis::read as redis_report;
 pub use select::{Chosen, Selection, choose};
 pub use settings::{change as change_settings, left_changed, unrestored};
 pub use until::Until;

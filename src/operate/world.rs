@@ -1,5 +1,6 @@
 //! What a book is walked against: a live server, or what was kept of one.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -21,7 +22,8 @@ use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round}
 #[derive(Clone, Copy)]
 pub enum World<'w> {
     Live(&'w Connected),
-    Saved(&'w Snapshot),
+    /// A snapshot, and the reports of Redis that were kept with it, by name.
+    Saved(&'w Snapshot, &'w BTreeMap<String, Json>),
 }
 
 /// What a read found.
@@ -61,7 +63,7 @@ const SLACK: Duration = Duration::from_secs(2);
 
 impl World<'_> {
     pub fn is_saved(&self) -> bool {
-        matches!(self, Self::Saved(_))
+        matches!(self, Self::Saved(..))
     }
 
     /// Everything, as it is now or was then.
@@ -71,7 +73,7 @@ impl World<'_> {
     pub async fn snapshot(&self, options: RoundOptions) -> Result<Snapshot, RoundError> {
         match self {
             Self::Live(connected) => round(connected, Parts::ALL, options).await,
-            Self::Saved(snapshot) => Ok((*snapshot).clone()),
+            Self::Saved(snapshot, _) => Ok((*snapshot).clone()),
         }
     }
 
@@ -91,6 +93,7 @@ impl World<'_> {
                 statement_timeout: limit.min(request.round.statement_timeout),
                 // The server's own limit comes first.
                 deadline: (limit + SLACK).min(request.round.deadline),
+                redaction: request.round.redaction,
             },
             None => request.round,
         };
@@ -154,11 +157,8 @@ impl World<'_> {
                 let Kind::Redis(report) = other else {
                     return Ok(Err(Unread::new("step", "a step that reads nothing")));
                 };
-                if self.is_saved() {
-                    return Ok(Err(Unread::new(
-                        "not_saved",
-                        "Redis isn't part of a snapshot",
-                    )));
+                if let Self::Saved(_, reports) = self {
+                    return Ok(kept(&report.text, reports));
                 }
                 let limit = step.timeout.unwrap_or(round.statement_timeout);
                 return Ok(asked(&report.text, request, limit, stop).await);
@@ -185,6 +185,20 @@ impl World<'_> {
             value,
         })
     }
+}
+
+/// A report of the Redis in front that was kept.
+fn kept(name: &str, reports: &BTreeMap<String, Json>) -> Result<Found, Unread> {
+    let Some(value) = reports.get(name) else {
+        return Err(Unread::new(
+            "not_saved",
+            format!("no report {name} of Redis was kept (stanch capture --redis URL keeps them)"),
+        ));
+    };
+    let (lines, value) =
+        redis::told(name, value.clone()).map_err(|why| Unread::new("redis", why))?;
+    let text = format!("Redis, as it was\n{}\n", lines.join("\n"));
+    Ok(Found::Lines { text, value })
 }
 
 /// A report of the Redis in front.

@@ -1,14 +1,162 @@
-//! A saved snapshot in place of a server: every report runs on it offline.
+//! A saved snapshot, or a frame of a bundle, in place of a server: every report runs on it offline.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::bundle::{self, ReadError};
-use crate::model::Snapshot;
+use chrono::{NaiveTime, Utc};
 
-/// Reads what `--save` wrote; the format is told by the content.
+use crate::bundle::{Bundle, BundleError, FrameRef, RedisRef};
+use crate::model::{Snapshot, Timestamp};
+
+/// Which frame of a bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    #[default]
+    Last,
+    First,
+    /// The one with the most sessions waiting for locks, and of those alike the one with the most connections.
+    Worst,
+    /// From 1.
+    Number(usize),
+    /// The last one taken by then.
+    At(chrono::DateTime<Utc>),
+    /// The same, at a time of the day on which the capture began (or, where that is over, of the next).
+    Clock(NaiveTime),
+}
+
+/// A frame, and how it stands among the others.
+pub struct Loaded {
+    pub snapshot: Snapshot,
+    pub number: usize,
+    pub of: usize,
+    /// Why the bundle isn't whole.
+    pub why_partial: Option<String>,
+}
+
+/// What triage shows of Redis, among the reports of a bundle.
+const LOOK: &str = "look";
+
+/// Reads what `--save` or `stanch capture` wrote; the format is told by the content.
 ///
 /// # Errors
-/// When the file can't be read, isn't a snapshot, is damaged, or is of a newer format.
-pub fn load(path: &Path) -> Result<Snapshot, ReadError> {
-    bundle::read(path)
+/// When it can't be read, isn't ours, is damaged, is of another format, or has no such frame.
+pub fn load(path: &Path, when: When) -> Result<Loaded, BundleError> {
+    let bundle = Bundle::open(path)?;
+    let frame = choose(&bundle, when)?;
+    let mut snapshot = bundle.frame(&frame)?;
+    if snapshot.redis.is_none()
+        && let Some(look) = nearest(&bundle, LOOK, frame.at)
+    {
+        let bytes = bundle.read(&look.path)?;
+        let section = serde_json::from_slice(&bytes);
+        snapshot.redis = Some(section.map_err(|error| BundleError::Damaged {
+            path: bundle.place(&look.path),
+            what: error.to_string(),
+        })?);
+    }
+    Ok(Loaded {
+        snapshot,
+        number: frame.number,
+        of: bundle.frames().len(),
+        why_partial: bundle.why_partial(),
+    })
+}
+
+/// The frame that is meant.
+///
+/// # Errors
+/// When there is none.
+pub fn choose(bundle: &Bundle, when: When) -> Result<FrameRef, BundleError> {
+    let frames = bundle.frames();
+    let none = |what: String| BundleError::NoSuchFrame {
+        path: bundle.path().to_path_buf(),
+        what,
+    };
+    let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
+        return Err(none("no frame in it: the server was never read".into()));
+    };
+    let by = |then: Timestamp| {
+        let found = frames.iter().rev().find(|frame| frame.at <= then);
+        found.cloned().ok_or_else(|| {
+            none(format!(
+                "no frame by then: the first is of {}, the last of {}",
+                shown(first.at),
+                shown(last.at)
+            ))
+        })
+    };
+    match when {
+        When::Last => Ok(last.clone()),
+        When::First => Ok(first.clone()),
+        When::Number(number) => {
+            let found = frames.iter().find(|frame| frame.number == number);
+            found
+                .cloned()
+                .ok_or_else(|| none(format!("no frame {number}: there are {}", frames.len())))
+        }
+        When::At(then) => by(Timestamp::new(then)),
+        When::Clock(time) => {
+            let day = first.at.utc().date_naive();
+            let then = day.and_time(time).and_utc();
+            let next = then + chrono::Duration::days(1);
+            let passed_midnight = then < first.at.utc() && next <= last.at.utc();
+            by(Timestamp::new(if passed_midnight { next } else { then }))
+        }
+        When::Worst => {
+            let mut worst: Option<((usize, usize), FrameRef)> = None;
+            bundle.each_frame(&mut |frame, snapshot| {
+                let weight = weight(&snapshot);
+                if worst.as_ref().is_none_or(|(most, _)| weight > *most) {
+                    worst = Some((weight, frame.clone()));
+                }
+            })?;
+            Ok(worst.map_or_else(|| last.clone(), |(_, frame)| frame))
+        }
+    }
+}
+
+/// A report of Redis out of a file or a bundle, and where it was found. Of a bundle the one nearest to the frame that is meant.
+///
+/// # Errors
+/// When it can't be read, or a bundle has no such report.
+pub fn redis(path: &Path, report: &str, when: When) -> Result<(Vec<u8>, PathBuf), BundleError> {
+    if !Bundle::is_bundle(path)? {
+        let bytes = std::fs::read(path).map_err(|error| BundleError::Io {
+            path: path.to_path_buf(),
+            error,
+        })?;
+        return Ok((bytes, path.to_path_buf()));
+    }
+    let bundle = Bundle::open(path)?;
+    let at = match (when, bundle.frames()) {
+        // Of a server that was never read there may be a Redis that was.
+        (When::Last, []) => bundle.redis().last().map(|report| report.at),
+        _ => Some(choose(&bundle, when)?.at),
+    };
+    let found = at.and_then(|at| nearest(&bundle, report, at));
+    let found = found.ok_or_else(|| BundleError::NoSuchFrame {
+        path: path.to_path_buf(),
+        what: format!(
+            "no report {report:?} of Redis in it (stanch capture --redis URL keeps them)"
+        ),
+    })?;
+    Ok((bundle.read(&found.path)?, bundle.place(&found.path)))
+}
+
+/// The report of this name that is nearest to a time.
+pub fn nearest(bundle: &Bundle, report: &str, at: Timestamp) -> Option<RedisRef> {
+    let of_name = bundle.redis().iter().filter(|found| found.report == report);
+    let far = |found: &&RedisRef| found.at.age_at(at).max(at.age_at(found.at));
+    of_name.min_by_key(far).cloned()
+}
+
+/// Sessions that wait for locks, and connections.
+fn weight(snapshot: &Snapshot) -> (usize, usize) {
+    let sessions = snapshot.activity.rows();
+    let waiting = sessions.iter().filter(|session| session.waits_on_lock());
+    let taken = sessions.iter().filter(|session| session.takes_slot());
+    (waiting.count(), taken.count())
+}
+
+fn shown(at: Timestamp) -> String {
+    at.utc().format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

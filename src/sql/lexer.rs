@@ -1,5 +1,7 @@
 //! Tokens of a statement. Never fails: a text that `track_activity_query_size` cut ends in whatever token was open.
 
+use std::ops::Range;
+
 /// A piece of the text, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
@@ -18,16 +20,25 @@ pub enum Token<'a> {
 
 /// All tokens; white space and comments are left out.
 pub fn tokens(sql: &str) -> Vec<Token<'_>> {
+    spans(sql).into_iter().map(|(token, _)| token).collect()
+}
+
+/// All tokens and where each stands. Between two of them there are only white space and comments.
+pub fn spans(sql: &str) -> Vec<(Token<'_>, Range<usize>)> {
     let mut lexer = Lexer {
         sql,
         at: 0,
         comments: Vec::new(),
     };
     let mut all = Vec::new();
-    while let Some(token) = lexer.next_token() {
-        all.push(token);
+    loop {
+        lexer.skip_blanks_and_comments();
+        let start = lexer.at;
+        let Some(token) = lexer.next_token() else {
+            return all;
+        };
+        all.push((token, start..lexer.at));
     }
-    all
 }
 
 /// The texts of all comments, without their marks.
@@ -121,33 +132,32 @@ impl<'a> Lexer<'a> {
     /// From the opening quote on; `escapes`: a backslash takes the next character with it.
     fn text(&mut self, escapes: bool) -> Token<'a> {
         let start = self.at + 1;
-        let mut chars = self.sql[start..].char_indices().peekable();
-        while let Some((i, c)) = chars.next() {
-            match c {
-                '\\' if escapes => {
-                    chars.next();
+        self.at = start;
+        loop {
+            let Some(i) = self.rest().find(['\'', '\\']) else {
+                self.at = self.sql.len();
+                return Token::Text(&self.sql[start..]);
+            };
+            let quote = self.at + i;
+            self.at = quote + 1;
+            if self.sql[quote..].starts_with('\\') {
+                if escapes {
+                    self.at += self.peek().map_or(0, char::len_utf8);
                 }
-                '\'' if chars.peek().is_some_and(|(_, next)| *next == '\'') => {
-                    chars.next();
-                }
-                '\'' => {
-                    self.at = start + i + 1;
-                    // Over the end of a line a literal goes on in the next quotes, escapes and all.
-                    let rest = self.rest();
-                    let next = rest.trim_start_matches(is_blank);
-                    let between = &rest[..rest.len() - next.len()];
-                    if next.starts_with('\'') && between.contains(['\n', '\r']) {
-                        self.at = self.sql.len() - next.len();
-                        self.text(escapes);
-                        return Token::Text(self.sql[start..self.at].trim_end_matches('\''));
-                    }
-                    return Token::Text(&self.sql[start..start + i]);
-                }
-                _ => {}
+                continue;
             }
+            if self.peek() == Some('\'') {
+                self.at += 1;
+                continue;
+            }
+            // Over the end of a line a literal goes on in the next quotes, escapes and all.
+            let next = self.rest().trim_start_matches(is_blank);
+            let between = &self.rest()[..self.rest().len() - next.len()];
+            if !(next.starts_with('\'') && between.contains(['\n', '\r'])) {
+                return Token::Text(&self.sql[start..quote]);
+            }
+            self.at = self.sql.len() - next.len() + 1;
         }
-        self.at = self.sql.len();
-        Token::Text(&self.sql[start..])
     }
 
     fn quoted(&mut self) -> Token<'a> {
@@ -193,16 +203,17 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) -> &'a str {
         let rest = self.rest();
         let mut end = 0;
-        for (i, c) in rest.char_indices() {
-            let so_far = &rest[..i];
-            let decimal = so_far
-                .bytes()
-                .all(|b| b.is_ascii_digit() || b"._eE".contains(&b));
-            let exponent = matches!(c, '+' | '-') && decimal && so_far.ends_with(['e', 'E']);
+        // No other letters yet, so that a sign behind an `e` belongs to it.
+        let mut decimal = true;
+        let mut last = ' ';
+        for c in rest.chars() {
+            let exponent = matches!(c, '+' | '-') && decimal && matches!(last, 'e' | 'E');
             if !(c.is_ascii_alphanumeric() || c == '.' || c == '_' || exponent) {
                 break;
             }
-            end = i + c.len_utf8();
+            decimal = decimal && (c.is_ascii_digit() || matches!(c, '.' | '_' | 'e' | 'E'));
+            end += c.len_utf8();
+            last = c;
         }
         self.at += end;
         &rest[..end]

@@ -1,12 +1,20 @@
 //! PURE: SQL text as strangers wrote it, whole or cut in the middle: tokens, one fingerprint, secrets, quoting.
 
+mod detect;
 mod lexer;
+mod mask;
 mod normalise;
+mod plain;
 mod quote;
 mod readonly;
 mod secrets;
+mod tags;
+mod utility;
 
+pub use detect::{Hit, Rule, detect, detect_named, hits, named_hits};
+pub use mask::{Masked, masked, shown};
 pub use normalise::fingerprint;
+pub use plain::{name_redacted, redacted};
 pub use quote::{identifier, literal};
 pub use readonly::{doubts, one_read, params};
 pub use secrets::{REDACTION_RULE, has_password, reduce_secret};

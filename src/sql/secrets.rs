@@ -1,11 +1,14 @@
 //! Statements that carry secrets, reduced to their command tag before anything is shown or saved.
 
 use super::lexer::{Token, comments, tokens};
+use super::utility;
 
-/// What is reduced, in words: the header of a saved snapshot states it.
-pub const REDACTION_RULE: &str = "statements that carry secrets (CREATE/ALTER ROLE, USER, GROUP, SUBSCRIPTION, SERVER, \
-USER MAPPING, ALTER SYSTEM, COPY … PROGRAM, a password in a connection string) are reduced to their command tag; application names with such a \
-string are left out; other literals are kept";
+/// What is taken out, in words: the header of a saved snapshot states it.
+pub const REDACTION_RULE: &str = "statements that may carry secrets (CREATE/ALTER ROLE, USER, GROUP, SUBSCRIPTION, SERVER, USER MAPPING, \
+FOREIGN DATA WRAPPER, FOREIGN TABLE with options, IMPORT FOREIGN SCHEMA, ALTER SYSTEM, SET and set_config of any but known harmless \
+settings, SECURITY LABEL, COMMENT, LOAD, COPY … PROGRAM, dblink, a password in a connection string) are reduced to their command tag; \
+in all others every literal is ?, and comments are left out but for the tags of a route, controller, action, framework, driver, application, \
+job or trace; what looks like a secret in other texts is replaced by what it is";
 
 /// How deep texts inside texts are read: `DO $$ … EXECUTE 'ALTER ROLE …' $$` is two deep.
 const MAX_DEPTH: usize = 4;
@@ -14,68 +17,172 @@ const MAX_DEPTH: usize = 4;
 ///
 /// The tag stands for the whole text, also where only one of several statements in it is such a one.
 pub fn reduce_secret(sql: &str) -> Option<String> {
-    secret_tag(sql, 0)
+    secret_tag(sql, 0, true)
 }
 
-fn secret_tag(sql: &str, depth: usize) -> Option<String> {
+/// `code`: its statements are carried out; else it may be prose, in which any sentence may begin with `Set` or `Load`.
+fn secret_tag(sql: &str, depth: usize, code: bool) -> Option<String> {
     let tokens = tokens(sql);
-    let words: Vec<Option<String>> = tokens.iter().map(upper_word).collect();
-    let word = |i: usize| words.get(i).and_then(Option::as_deref);
-    let has_program = words.iter().flatten().any(|word| word == "PROGRAM");
+    let text = Text::new(&tokens);
+    let word = |i: usize| text.word(i);
     for i in 0..tokens.len() {
         let verb = match word(i) {
             Some(verb @ ("CREATE" | "ALTER")) => verb,
-            Some("COPY") if has_program && statement_has(&tokens[i..], "PROGRAM") => {
+            Some("COPY") if text.program.get(i).is_some_and(Option::is_some) => {
                 return Some("COPY … PROGRAM".into());
             }
             Some("PASSWORD") if matches!(tokens.get(i + 1), Some(Token::Text(_))) => {
-                return Some(first_word(&words));
+                return Some(text.verb());
             }
-            _ => continue,
+            _ => match utility::tag(&text, i, code) {
+                None => continue,
+                tag => return tag,
+            },
         };
         let tag = match (word(i + 1), word(i + 2)) {
             (Some("USER"), Some("MAPPING")) => "USER MAPPING",
             (Some(kind @ ("ROLE" | "USER" | "GROUP" | "SUBSCRIPTION" | "SERVER")), _) => kind,
             (Some("SYSTEM"), _) => "SYSTEM",
-            _ => continue,
+            _ => match utility::tag(&text, i, code) {
+                None => continue,
+                tag => return tag,
+            },
         };
         return Some(format!("{verb} {tag}"));
     }
     // What was commented out was written all the same.
     let commented = comments(sql).into_iter().any(|comment| {
-        has_password(comment) || depth < MAX_DEPTH && secret_tag(comment, depth + 1).is_some()
+        has_password(comment)
+            || depth < MAX_DEPTH && secret_tag(comment, depth + 1, false).is_some()
     });
     if commented {
-        return Some(first_word(&words));
+        return Some(text.verb());
     }
+    let code = code && (depth > 0 || matches!(text.verb().as_str(), "DO" | "CREATE" | "EXECUTE"));
     tokens.iter().find_map(|token| match token {
-        Token::Text(inside) if has_password(inside) => Some(first_word(&words)),
-        Token::Text(inside) if depth < MAX_DEPTH => secret_tag(inside, depth + 1),
+        Token::Text(inside) if has_password(inside) => Some(text.verb()),
+        Token::Text(inside) if depth < MAX_DEPTH => secret_tag(inside, depth + 1, code),
         _ => None,
     })
 }
 
-fn upper_word(token: &Token<'_>) -> Option<String> {
-    match token {
-        Token::Word(word) => Some(word.to_uppercase()),
-        _ => None,
+/// What a statement may begin with. No other word of a text is shown: it may be the secret itself.
+const VERBS: &[&str] = &[
+    "ALTER",
+    "ANALYZE",
+    "BEGIN",
+    "CALL",
+    "CHECKPOINT",
+    "CLOSE",
+    "CLUSTER",
+    "COMMENT",
+    "COMMIT",
+    "COPY",
+    "CREATE",
+    "DEALLOCATE",
+    "DECLARE",
+    "DELETE",
+    "DISCARD",
+    "DO",
+    "DROP",
+    "END",
+    "EXECUTE",
+    "EXPLAIN",
+    "FETCH",
+    "GRANT",
+    "IMPORT",
+    "INSERT",
+    "LISTEN",
+    "LOAD",
+    "LOCK",
+    "MERGE",
+    "MOVE",
+    "NOTIFY",
+    "PREPARE",
+    "REASSIGN",
+    "REFRESH",
+    "REINDEX",
+    "RELEASE",
+    "RESET",
+    "REVOKE",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SECURITY",
+    "SELECT",
+    "SET",
+    "SHOW",
+    "START",
+    "TABLE",
+    "TRUNCATE",
+    "UNLISTEN",
+    "UPDATE",
+    "VACUUM",
+    "VALUES",
+    "WITH",
+];
+
+/// The verb of a statement as it is shown; of a text that begins otherwise it isn't told.
+pub(super) fn verb(first: Option<&str>) -> &'static str {
+    let known = |verb: &&&str| first.is_some_and(|first| first.eq_ignore_ascii_case(verb));
+    VERBS.iter().find(known).copied().unwrap_or("(statement)")
+}
+
+/// The tokens of a text, their words in capitals, and where the words stand that a statement is asked for.
+pub(super) struct Text<'a> {
+    pub tokens: &'a [Token<'a>],
+    words: Vec<Option<String>>,
+    /// For each token: where the next `SET` of its statement is.
+    pub set: Vec<Option<usize>>,
+    pub options: Vec<Option<usize>>,
+    program: Vec<Option<usize>>,
+    pub last_literal: Option<usize>,
+}
+
+impl<'a> Text<'a> {
+    fn new(tokens: &'a [Token<'a>]) -> Self {
+        let upper = |token: &Token<'_>| match token {
+            Token::Word(word) => Some(word.to_uppercase()),
+            _ => None,
+        };
+        let words: Vec<_> = tokens.iter().map(upper).collect();
+        Text {
+            tokens,
+            set: next_of("SET", tokens, &words),
+            options: next_of("OPTIONS", tokens, &words),
+            program: next_of("PROGRAM", tokens, &words),
+            last_literal: tokens
+                .iter()
+                .rposition(|token| matches!(token, Token::Text(_))),
+            words,
+        }
+    }
+
+    pub fn word(&self, at: usize) -> Option<&str> {
+        self.words.get(at).and_then(Option::as_deref)
+    }
+
+    /// The verb that the text begins with, as it is shown.
+    pub fn verb(&self) -> String {
+        verb(self.words.iter().flatten().next().map(String::as_str)).into()
     }
 }
 
-fn first_word(words: &[Option<String>]) -> String {
-    words
-        .iter()
-        .flatten()
-        .next()
-        .cloned()
-        .unwrap_or_else(|| "(statement)".into())
-}
-
-fn statement_has(tokens: &[Token<'_>], wanted: &str) -> bool {
-    tokens
-        .iter()
-        .take_while(|token| **token != Token::Symbol(';'))
-        .any(|token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(wanted)))
+/// From the end, so that a text of many statements is walked once. Empty if the word isn't there at all.
+fn next_of(wanted: &str, tokens: &[Token<'_>], words: &[Option<String>]) -> Vec<Option<usize>> {
+    if !words.iter().flatten().any(|word| word == wanted) {
+        return Vec::new();
+    }
+    let mut next = vec![None; tokens.len()];
+    let mut last = None;
+    for at in (0..tokens.len()).rev() {
+        if tokens[at] == Token::Symbol(';') {
+            last = None;
+        } else if words[at].as_deref() == Some(wanted) {
+            last = Some(at);
+        }
+        next[at] = last;
+    }
+    next
 }
 
 /// A connection string with a password: `… password=… …` or `scheme://user:password@host`.
@@ -154,6 +261,10 @@ mod tests {
         for (sql, tag) in cases {
             assert_eq!(reduce_secret(sql).as_deref(), Some(tag), "{sql}");
         }
+        assert_eq!(
+            reduce_secret("hunter2 /* password=x */").as_deref(),
+            Some("(statement)")
+        );
     }
 
     #[test]

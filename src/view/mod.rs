@@ -2,6 +2,7 @@
 //! output is made.
 
 pub mod budget;
+pub mod bundle;
 pub mod check;
 mod console;
 mod header;

@@ -2,8 +2,8 @@
 
 use stanch::bundle;
 use stanch::model::{
-    BackendId, BackendType, Client, Clock, Lock, LockMode, LockTag, Oid, Pid, Section, Server,
-    Session, SessionState, Snapshot, Target, Timestamp,
+    BackendId, BackendType, Client, Clock, Lock, LockMode, LockTag, Oid, Pid, RedactionLevel,
+    Section, Server, Session, SessionState, Snapshot, Target, Timestamp,
 };
 
 pub fn at(micros: i64) -> Timestamp {
@@ -29,7 +29,12 @@ pub fn snapshot() -> Snapshot {
         role: Some(stanch::model::ServerRole::Primary),
         via_pooler: Some(false),
     };
-    let mut snapshot = Snapshot::without_connection(now(), target, vec![], bundle::no_redaction());
+    let mut snapshot = Snapshot::without_connection(
+        now(),
+        target,
+        vec![],
+        bundle::no_redaction(RedactionLevel::Redacted),
+    );
     snapshot.clock = Clock::Server;
     snapshot.server = Section::Collected(Server {
         version_num: 150_018,

@@ -8,13 +8,16 @@
 mod budget;
 mod budget_output;
 mod build;
+mod bundle;
 mod captures;
 mod connections;
+mod corpus;
 mod forest;
 mod formats;
 mod guard;
 mod language;
 mod layering;
+mod redaction;
 mod reference;
 mod runbook;
 mod schemas;

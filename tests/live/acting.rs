@@ -47,6 +47,7 @@ async fn pid(client: &tokio_postgres::Client) -> i64 {
 const ROUND: RoundOptions = RoundOptions {
     statement_timeout: Duration::from_secs(5),
     deadline: Duration::from_secs(15),
+    redaction: stanch::model::RedactionLevel::Redacted,
 };
 
 async fn connected(spec: &ConnSpec) -> Connected {

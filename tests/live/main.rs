@@ -7,8 +7,12 @@
 
 mod acting;
 mod budget;
+mod capture;
 mod columns;
 mod connecting;
+#[expect(dead_code, reason = "what is innocent is for the other suite")]
+#[path = "../it/corpus.rs"]
+mod corpus;
 mod drills;
 mod failures;
 mod forest;

@@ -26,6 +26,7 @@ async fn escape_sequences_never_reach_a_terminal() {
     let (server, _all) = with_queries(&[("E'\\x1b[31mevil\\x07'", evil)]).await;
     for what in [
         &["pg", "activity"][..],
+        &["pg", "activity", "--unredacted"],
         &["triage", "-v"],
         &["pg", "connections"],
         &["pg", "transactions"],
@@ -36,13 +37,14 @@ async fn escape_sequences_never_reach_a_terminal() {
         assert!(!out.chars().any(|c| c.is_control() && c != '\n'), "{out:?}");
         assert!(!out.contains('\u{202e}'), "{out:?}");
     }
-    let activity = stanch_as(&server.spec("postgres", "postgres"), &["pg", "activity"])
+    let there = server.spec("postgres", "postgres");
+    let activity = stanch_as(&there, &["pg", "activity", "--unredacted"])
         .expect_code(0)
         .stdout;
     assert!(activity.contains("\\x1b[31m"), "{activity}");
     let json = stanch_as(
         &server.spec("postgres", "postgres"),
-        &["pg", "activity", "--json"],
+        &["pg", "activity", "--json", "--unredacted"],
     )
     .expect_code(0);
     assert!(
@@ -57,7 +59,10 @@ async fn japanese_is_cut_by_columns() {
     let query = "SELECT '在庫の引き当てに失敗しました。注文を確認してください。もう一度お試しください。' AS 結果";
     let (server, _all) = with_queries(&[("'shop'", query)]).await;
     for columns in ["60", "80", "101", "132"] {
-        let mut command = stanch_command(&server.spec("postgres", "postgres"), &["pg", "activity"]);
+        let mut command = stanch_command(
+            &server.spec("postgres", "postgres"),
+            &["pg", "activity", "--unredacted"],
+        );
         command.env("COLUMNS", columns);
         let out = harness::run(command).expect_code(0).stdout;
         let most: usize = columns.parse().expect("a number");
@@ -74,9 +79,12 @@ async fn japanese_is_cut_by_columns() {
             );
         }
     }
-    let whole = stanch_as(&server.spec("postgres", "postgres"), &["pg", "activity"])
-        .expect_code(0)
-        .stdout;
+    let whole = stanch_as(
+        &server.spec("postgres", "postgres"),
+        &["pg", "activity", "--unredacted"],
+    )
+    .expect_code(0)
+    .stdout;
     assert!(
         whole.contains(query),
         "without a terminal nothing is cut: {whole}"
@@ -149,7 +157,8 @@ async fn a_cut_text_says_so() {
         let cut = session["application_name"] != "short";
         assert_eq!(session["query_truncated"], cut, "{session:#}");
     }
-    let table = stanch_as(&server.spec("postgres", "postgres"), &["pg", "activity"])
+    let there = server.spec("postgres", "postgres");
+    let table = stanch_as(&there, &["pg", "activity", "--unredacted"])
         .expect_code(0)
         .stdout;
     assert_eq!(
@@ -177,5 +186,5 @@ async fn an_application_name_with_a_password() {
         assert!(!out.contains("hunter2"), "{what:?}: {out}");
     }
     let saved = std::fs::read_to_string(&file).expect("the file");
-    assert!(!saved.contains("hunter2") && saved.contains("it holds a password"));
+    assert!(!saved.contains("hunter2") && saved.contains("(not shown: a password in a URL)"));
 }

@@ -1,11 +1,11 @@
 //! `redis bigkeys`
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::head::RedisReport;
 use crate::model::{BigKey, GroupSum, RedisCoverage, RedisTarget, Timestamp, TypeSum};
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bigkeys {
     /// By bytes, the largest first.
     pub bigkeys: Vec<BigKey>,

@@ -1,6 +1,6 @@
 //! `redis expiry`: which groups expire at once, when, and the jitter that would flatten them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::head::RedisReport;
 use crate::keys::{Spread, Window};
@@ -27,7 +27,7 @@ impl Default for CliffLimits {
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expiry {
     /// Cliffs first, then by the keys that expire.
     pub groups: Vec<ExpiryGroup>,

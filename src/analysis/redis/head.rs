@@ -1,12 +1,12 @@
 //! What every report of Redis begins with.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::Report;
 use crate::model::{RedisCoverage, RedisTarget, Timestamp};
 
 /// Which Redis, when by its own clock, and how much of it was seen.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RedisHead {
     /// `stanch.<report>/<version>`; the number rises with any change of shape.
     pub schema: String,

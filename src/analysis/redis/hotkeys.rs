@@ -1,6 +1,6 @@
 //! `redis hotkeys`: the ranking, what it is worth, and what would tell more.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::head::RedisReport;
 use crate::model::{
@@ -8,7 +8,7 @@ use crate::model::{
     thousands,
 };
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hotkeys {
     /// `null`: this server and login have no way that isn't asked for by name.
     pub method: Option<HotMethod>,

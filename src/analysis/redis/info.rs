@@ -1,6 +1,6 @@
 //! `redis info`: each node in numbers, and what a clean interval between two looks shows.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::head::RedisReport;
 use crate::model::{
@@ -18,12 +18,12 @@ pub struct Looked {
     pub rights: Vec<Right>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Info {
     pub info: Vec<NodeInfo>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeInfo {
     pub node: String,
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct NodeInfo {
 }
 
 /// What happened between the two looks; unknown where the server was restarted or its statistics were reset meanwhile.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     pub ms: Millis,
     pub hits: Option<u64>,

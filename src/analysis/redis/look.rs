@@ -1,17 +1,17 @@
 //! What triage finds of a Redis: from one look at its numbers, its groups and its queues.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::queues::{QueueRow, QueueVerdict};
 use super::stampede::Stampede;
 use crate::analysis::{catalog, redis_command, triage::Finding};
 use crate::model::{
     FindingId, Guarded, Millis, Percent, Protection, RedisCoverage, RedisInfo, RedisTarget,
-    Severity, counted, thousands,
+    Severity, Snapshot, counted, thousands,
 };
 
 /// All that was seen in one look.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Look {
     pub target: RedisTarget,
     pub coverage: RedisCoverage,
@@ -24,7 +24,7 @@ pub struct Look {
 }
 
 /// In triage's report: which Redis, and how much of it was seen; or why nothing was.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RedisPart {
     pub target: Option<RedisTarget>,
     pub coverage: Option<RedisCoverage>,
@@ -66,6 +66,15 @@ fn is_dead(reason: &str) -> bool {
 }
 
 impl Look {
+    /// The look that a snapshot has, or why it has none; `None`: none was asked for.
+    pub fn of(snapshot: &Snapshot) -> Option<Result<Self, String>> {
+        let section = snapshot.redis.as_ref()?;
+        let Some(value) = section.get() else {
+            return Some(Err(section.why().unwrap_or_default()));
+        };
+        Some(Self::deserialize(value).map_err(|error| error.to_string()))
+    }
+
     pub fn part(&self) -> RedisPart {
         let mut words = vec![format!(
             "{} {} at {}",

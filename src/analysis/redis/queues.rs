@@ -4,7 +4,7 @@ mod rates;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::head::RedisReport;
 use crate::model::{
@@ -14,7 +14,7 @@ use crate::model::{
 pub use rates::rates;
 
 /// What to think of one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueVerdict {
     Ok,
@@ -25,7 +25,7 @@ pub enum QueueVerdict {
 }
 
 /// One queue and what to think of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueRow {
     #[serde(flatten)]
     pub queue: Queue,
@@ -34,7 +34,7 @@ pub struct QueueRow {
     pub reasons: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Queues {
     /// Between the two looks; `null`: it was looked once, so nothing is known of rates.
     pub sampled_ms: Option<Millis>,

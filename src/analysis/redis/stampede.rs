@@ -1,6 +1,8 @@
 //! `redis stampede`: how each hot group is guarded, with the evidence.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::expiry::{self, CliffLimits};
 use super::head::RedisReport;
@@ -10,7 +12,7 @@ use crate::model::{
     RedisTarget, Soft, Storming, Timestamp, counted,
 };
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stampede {
     /// The worst first.
     pub stampede: Vec<Guarded>,
@@ -18,7 +20,7 @@ pub struct Stampede {
     /// How long a rebuild takes, given or seen.
     pub rebuild_ms: Option<Millis>,
     /// How misses were known: `keymiss` events that were on, or were switched on for this; `null`: not at all.
-    pub misses_by: Option<&'static str>,
+    pub misses_by: Option<Cow<'static, str>>,
     /// The same statement in several sessions of PostgreSQL at once; `null`: not looked at.
     pub statements: Option<Vec<Storming>>,
 }
@@ -128,7 +130,7 @@ pub fn report(
         stampede: all,
         cliffs: told.cliffs,
         rebuild_ms: around.rebuild.or(seen_rebuild),
-        misses_by: around.misses_by,
+        misses_by: around.misses_by.map(Cow::Borrowed),
         statements: around.statements,
     };
     RedisReport::of("stampede", taken_at, target, coverage, data)

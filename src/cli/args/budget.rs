@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::ConnectArgs;
+use super::{AtArgs, ConnectArgs};
 
 #[derive(Debug, Subcommand)]
 pub enum BudgetCommand {
@@ -57,9 +57,11 @@ pub struct BudgetCheck {
     /// Against the running server: its limits, and what is really connected, workload by workload
     #[arg(long)]
     pub live: bool,
-    /// The same, on a snapshot that `--save` wrote
+    /// The same, on a saved snapshot or a frame of a bundle
     #[arg(long, value_name = "FILE", conflicts_with = "live")]
     pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub at: AtArgs,
     #[command(flatten)]
     pub connect: ConnectArgs,
 }

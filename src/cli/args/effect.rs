@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{ConnectArgs, at_least_one, duration, limit, wait};
+use super::{AtArgs, ConnectArgs, at_least_one, duration, limit, wait};
 use crate::cli::complete;
 use crate::operate::Until;
 
@@ -181,9 +181,11 @@ pub struct RunbookRun {
     /// Every read is real, effects are shown and not done
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
-    /// Walk it on a snapshot that `--save` wrote: nothing is asked of a server, nothing is done
+    /// Walk it on a saved snapshot or a frame of a bundle: nothing is asked of a server, nothing is done
     #[arg(long, value_name = "FILE", conflicts_with_all = ["yes", "dry_run"])]
     pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub at: AtArgs,
     #[command(flatten)]
     pub walk: WalkArgs,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{ConnectArgs, at_least_one, limit};
+use super::{AtArgs, ConnectArgs, at_least_one, limit};
 use crate::cli::complete;
 
 #[derive(Debug, Subcommand)]
@@ -74,6 +74,22 @@ pub struct RedisOnly {
     pub timeout: Duration,
 }
 
+/// As it was instead of as it is, and kept for then.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct KeepArgs {
+    /// Write the report, to be shown again
+    #[arg(long, value_name = "FILE", help_heading = "Snapshots")]
+    pub save: Option<PathBuf>,
+    /// Show a saved report, or that of a bundle; nothing is connected to
+    #[arg(long, value_name = "FILE", help_heading = "Snapshots", conflicts_with_all = ["save", "redis", "dbname"])]
+    pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub at: AtArgs,
+    /// Show and save names of keys and jobs as they are, also those that look secret
+    #[arg(long, help_heading = "Snapshots", conflicts_with = "from")]
+    pub unredacted: bool,
+}
+
 /// A walk over all keys.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct WalkArgs {
@@ -93,6 +109,8 @@ pub struct RedisInfoArgs {
     /// Between the two looks that rates are of
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "2s")]
     pub sample: Duration,
+    #[command(flatten)]
+    pub keep: KeepArgs,
     #[command(flatten)]
     pub place: RedisOnly,
 }
@@ -117,6 +135,8 @@ pub struct QueuesArgs {
     /// To the end and as fast as it goes
     #[arg(long, conflicts_with = "budget", help_heading = "Walk")]
     pub full: bool,
+    #[command(flatten)]
+    pub keep: KeepArgs,
     #[command(flatten)]
     pub place: RedisOnly,
 }
@@ -147,6 +167,8 @@ pub struct StampedeArgs {
     #[command(flatten)]
     pub walk: WalkArgs,
     #[command(flatten)]
+    pub keep: KeepArgs,
+    #[command(flatten)]
     pub redis: RedisArgs,
     #[command(flatten)]
     pub connect: ConnectArgs,
@@ -163,6 +185,8 @@ pub struct BigkeysArgs {
     #[command(flatten)]
     pub walk: WalkArgs,
     #[command(flatten)]
+    pub keep: KeepArgs,
+    #[command(flatten)]
     pub place: RedisOnly,
 }
 
@@ -173,6 +197,8 @@ pub struct ExpiryArgs {
     pub check: bool,
     #[command(flatten)]
     pub walk: WalkArgs,
+    #[command(flatten)]
+    pub keep: KeepArgs,
     #[command(flatten)]
     pub place: RedisOnly,
 }
@@ -202,6 +228,8 @@ pub struct HotkeysArgs {
     pub monitor_for: Duration,
     #[command(flatten)]
     pub walk: WalkArgs,
+    #[command(flatten)]
+    pub keep: KeepArgs,
     #[command(flatten)]
     pub place: RedisOnly,
 }

@@ -17,6 +17,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &SnapshotArgs) -> Result<ExitCode,
         make: &doctor::report,
         code: exit_code,
         refusal_is_answer: false,
+        redis: None,
     };
     rounds::run(ctx, args, None, job).await
 }

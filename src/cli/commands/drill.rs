@@ -13,7 +13,7 @@ use crate::cli::stop::Stop;
 use crate::drill::{
     self, CacheIncident, CacheScene, DrillError, Incident, Scene, Server, ServerOptions,
 };
-use crate::model::{ExitCode, Thresholds};
+use crate::model::{ExitCode, RedactionLevel, Thresholds};
 use crate::source::postgres::{KnockOptions, Parts, RoundOptions, get_in, round};
 use crate::view::{self, Names};
 
@@ -177,6 +177,7 @@ async fn ripen(
     let options = RoundOptions {
         statement_timeout: Duration::from_secs(5),
         deadline: Duration::from_secs(15),
+        redaction: RedactionLevel::Redacted,
     };
     let connected = get_in(&spec.into(), None, knock, &mut |_| {}).await?;
     let within = incident.ripe_within();

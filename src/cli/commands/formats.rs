@@ -13,6 +13,11 @@ pub fn check(command: &Command, console: &Console) -> Result<(), Fault> {
             "--format sarif, junit and github: budget check has them".into(),
         ));
     }
+    if matches!(command, Command::Capture(_) | Command::Bundle(_))
+        && !matches!(console.format, Format::Table | Format::Json)
+    {
+        return Err(Fault::Usage("capture and bundle: -o table or json".into()));
+    }
     if console.list.is_some()
         && !(command.has_lists() && matches!(console.format, Format::Csv | Format::Markdown))
     {

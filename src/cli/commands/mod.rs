@@ -2,7 +2,10 @@
 
 mod act;
 mod budget;
+mod bundle;
+mod capture;
 mod completions;
+mod context;
 mod doctor;
 mod drill;
 mod explain;
@@ -23,13 +26,7 @@ use crate::model::ExitCode;
 use crate::source::postgres::Environment;
 use crate::view::Console;
 
-/// What every command is given.
-pub struct Context<'c> {
-    pub console: &'c mut Console,
-    pub env: &'c Environment,
-    pub stdout_is_terminal: bool,
-    pub stderr_is_terminal: bool,
-}
+pub use context::Context;
 
 pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result<ExitCode, Fault> {
     let Some(command) = args.command else {
@@ -51,6 +48,8 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
         Command::Doctor(args) => doctor::run(&mut ctx, &args).await,
         Command::Runbook(command) => runbook::run(&mut ctx, command).await,
         Command::Budget(command) => budget::run(&mut ctx, command).await,
+        Command::Capture(args) => capture::run(&mut ctx, &args).await,
+        Command::Bundle(command) => bundle::run(&mut ctx, &command),
         Command::Drill(args) => drill::run(&mut ctx, &args).await,
         Command::Completions { shell } => completions::run(ctx.console, shell),
         Command::Man { command, dir } => man::run(ctx.console, &command, dir.as_deref()),

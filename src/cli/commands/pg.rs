@@ -145,5 +145,6 @@ fn listing<'j, D: Serialize + Table>(
         make,
         code: listing_code,
         refusal_is_answer: false,
+        redis: None,
     }
 }

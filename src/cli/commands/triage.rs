@@ -1,6 +1,7 @@
 //! `stanch triage`
 
 use super::Context;
+use crate::analysis::redis::Look;
 use crate::analysis::triage;
 use crate::cli::args::TriageArgs;
 use crate::cli::fault::Fault;
@@ -13,10 +14,9 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
     let thresholds = settings::thresholds(ctx.env, &args.threshold)?;
     let snapshot = &args.repeat.snapshot;
     if args.redis.redis.is_some() {
-        // A saved snapshot has no Redis in it, and a walk over all keys isn't for every other second.
+        // What was saved has the Redis of then, and a walk over all keys isn't for every other second.
         for (given, option) in [
             (snapshot.from.is_some(), "--from"),
-            (snapshot.save.is_some(), "--save"),
             (snapshot.check, "--check"),
             (args.repeat.every.is_some(), "--every"),
         ] {
@@ -25,10 +25,10 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
             }
         }
     }
-    let look = redis_look::look(ctx, &args.redis).await?;
+    let redis = redis_look::look(ctx, &args.redis, !snapshot.unredacted).await?;
     let make = |snapshot: &Snapshot| {
         let report = triage::report(snapshot, &thresholds);
-        match &look {
+        match Look::of(snapshot) {
             Some(look) => report.with_redis(look.as_ref().map_err(String::as_str), snapshot),
             None => report,
         }
@@ -41,6 +41,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
         make: &make,
         code: |report| report.exit_code(),
         refusal_is_answer: true,
+        redis,
     };
     rounds::run(ctx, snapshot, args.repeat.every, job).await
 }

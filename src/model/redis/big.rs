@@ -1,11 +1,11 @@
 //! The largest keys.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{KeyName, KeyType};
 
 /// One large key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BigKey {
     #[serde(flatten)]
     pub key: KeyName,
@@ -20,7 +20,7 @@ pub struct BigKey {
 }
 
 /// What one type comes to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypeSum {
     #[serde(rename = "type")]
     pub kind: KeyType,
@@ -31,7 +31,7 @@ pub struct TypeSum {
 }
 
 /// What one group comes to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupSum {
     pub group: String,
     pub keys: u64,

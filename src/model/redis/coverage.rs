@@ -1,13 +1,14 @@
 //! How much of a Redis was seen, and what seeing it did to the server.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Millis;
 
 /// Why a walk ended before its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "why", content = "what")]
 pub enum Stopped {
     /// The budget of time is used up.
@@ -37,7 +38,7 @@ impl std::fmt::Display for Stopped {
 }
 
 /// What became of single keys between the walk and the read of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Gone when they were read.
     pub vanished: u64,
@@ -59,7 +60,7 @@ impl Tally {
 }
 
 /// One node's keys, walked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeWalk {
     pub node: String,
     /// `DBSIZE` before the walk: keys that are logically expired count until they are removed.
@@ -73,7 +74,7 @@ pub struct NodeWalk {
 }
 
 /// What the reads themselves did to the server's statistics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnEffect {
     pub commands: u64,
     /// Added to `keyspace_hits` (and, for keys that were gone, to `keyspace_misses`).
@@ -84,14 +85,14 @@ pub struct OwnEffect {
 }
 
 /// A part that couldn't be read, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionNote {
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     pub why: Option<String>,
 }
 
 /// Stated with every report of Redis, so that a part is never taken for the whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedisCoverage {
     /// All that the report needs was read.
     pub complete: bool,
@@ -105,7 +106,7 @@ pub struct RedisCoverage {
     pub nodes: Vec<NodeWalk>,
     /// Slots of the cluster that no primary serves.
     pub slots_unserved: u32,
-    pub sections: BTreeMap<&'static str, SectionNote>,
+    pub sections: BTreeMap<Cow<'static, str>, SectionNote>,
     pub missing_permissions: Vec<String>,
     pub own_effect: OwnEffect,
 }
@@ -143,9 +144,9 @@ impl RedisCoverage {
     pub fn without(&mut self, section: &'static str, status: &'static str, why: String) {
         self.complete = false;
         self.sections.insert(
-            section,
+            section.into(),
             SectionNote {
-                status,
+                status: status.into(),
                 why: Some(why),
             },
         );
@@ -154,7 +155,9 @@ impl RedisCoverage {
     /// A part that was left out on purpose: the report is whole without it.
     pub fn note(&mut self, section: &'static str, status: &'static str, why: &str) {
         let why = Some(why.to_owned());
-        self.sections.insert(section, SectionNote { status, why });
+        let status = status.into();
+        self.sections
+            .insert(section.into(), SectionNote { status, why });
     }
 
     /// Why a part wasn't looked at.

@@ -1,11 +1,11 @@
 //! When the keys of each group expire.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Millis, Percent, Timestamp, counted};
 
 /// What a group's expiry times come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpiryVerdict {
     /// A large part of it expires within the same ten seconds.
@@ -33,7 +33,7 @@ impl ExpiryVerdict {
 }
 
 /// What a group would need so as not to expire at once: a lifetime of `base_s` plus a random part of up to `spread_s`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jitter {
     /// Estimated: the longest time left that was seen stands for the lifetime that is given.
     pub lifetime_s: u64,
@@ -45,7 +45,7 @@ pub struct Jitter {
 }
 
 /// One group.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExpiryGroup {
     pub group: String,
     pub keys: u64,
@@ -73,7 +73,7 @@ pub struct ExpiryGroup {
 }
 
 /// Many keys of a group that expire together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cliff {
     /// The first of its ten seconds.
     pub at: Timestamp,

@@ -1,12 +1,12 @@
 //! Hot keys: which, by which measure, and what else is known of them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{KeyName, KeyType};
 use crate::model::{Millis, Percent};
 
 /// How hot keys were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HotMethod {
     /// The server's LFU counters, of every key.
@@ -22,7 +22,7 @@ pub enum HotMethod {
 }
 
 /// What a score counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HotUnit {
     /// 0 to 255, a logarithm of the accesses that falls with time: never a number of requests.
@@ -38,7 +38,7 @@ pub enum HotUnit {
 }
 
 /// One hot key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HotKey {
     #[serde(flatten)]
     pub key: KeyName,
@@ -54,7 +54,7 @@ pub struct HotKey {
 }
 
 /// What was read of a key after it was chosen; all unknown where it is gone, or may not be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyFacts {
     #[serde(rename = "type")]
     pub kind: Option<KeyType>,
@@ -65,7 +65,7 @@ pub struct KeyFacts {
 }
 
 /// A group of keys, and how hot it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HotGroup {
     pub group: String,
     /// Of counters: its keys. Of a sample: those that were seen.

@@ -1,9 +1,9 @@
 //! What a Redis (or Valkey) says of itself.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One look at `INFO`; what this server or login doesn't tell is unknown, never 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RedisInfo {
     /// `redis` or `valkey`.
     pub product: String,

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::SerializeMap as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The name of a key as the server has it.
 ///
@@ -37,8 +37,24 @@ impl Serialize for KeyName {
     }
 }
 
+impl<'de> Deserialize<'de> for KeyName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            key: String,
+            key_base64: Option<String>,
+        }
+        let written = Written::deserialize(deserializer)?;
+        let bytes = written.key_base64.map(|text| STANDARD.decode(text));
+        Ok(Self(match bytes {
+            Some(bytes) => bytes.map_err(serde::de::Error::custom)?,
+            None => written.key.into_bytes(),
+        }))
+    }
+}
+
 /// What a key holds, as `TYPE` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyType {
     String,
@@ -110,5 +126,12 @@ mod tests {
             serde_json::to_value(&bytes).expect("JSON"),
             serde_json::json!({ "key": "a\\xff\u{0}b", "key_base64": "Yf8AYg==" })
         );
+        for name in [plain, bytes] {
+            let json = serde_json::to_string(&name).expect("JSON");
+            assert_eq!(
+                serde_json::from_str::<KeyName>(&json).expect("a name"),
+                name
+            );
+        }
     }
 }

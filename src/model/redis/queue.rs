@@ -1,11 +1,11 @@
 //! Queues of job libraries and consumer groups of streams: how much waits, how old it is, who works on it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Millis;
 
 /// Whose layout of keys it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueSystem {
     Sidekiq,
@@ -31,7 +31,7 @@ impl QueueSystem {
 }
 
 /// The next job to run. Its arguments are never kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueHead {
     /// The class, task or function; of an Active Job the one that is wrapped.
     pub class: Option<String>,
@@ -56,7 +56,7 @@ pub struct QueueCounters {
 ///
 /// Where a library keeps something for all of its queues together and it is too long to be shared out among them, a row
 /// with the name `*` has it and the others have `None`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     pub system: QueueSystem,
     /// With the prefix of its keys where that isn't the library's own; of a stream `stream/group`.

@@ -1,9 +1,11 @@
 //! What a login may do on a Redis, as far as that can be told without doing it.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// Whether a command can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allowed {
     Yes,
@@ -27,18 +29,18 @@ impl Allowed {
 }
 
 /// One right, and what it is for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Right {
-    pub command: &'static str,
+    pub command: Cow<'static, str>,
     pub allowed: Allowed,
     /// What a report needs it for.
-    pub for_what: &'static str,
+    pub for_what: Cow<'static, str>,
     /// What would give it.
     pub grant: Option<String>,
 }
 
 /// One entry of the slow log: which command on which keys, never its values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowCommand {
     pub at: crate::model::Timestamp,
     pub took_us: u64,

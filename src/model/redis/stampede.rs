@@ -1,12 +1,12 @@
 //! How a group of cached keys is guarded against everybody rebuilding it at once.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ExpiryVerdict, KeyName};
 use crate::model::{Millis, Percent};
 
 /// What the guards of a group come to; the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
     /// A lock key has no TTL: whoever holds it and dies blocks the rebuild for ever.
@@ -36,7 +36,7 @@ impl Protection {
 }
 
 /// Lock keys that were there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Locks {
     pub group: Option<String>,
     pub keys: u64,
@@ -46,7 +46,7 @@ pub struct Locks {
 }
 
 /// Whether a copy is kept beyond the time that it is good for, by one value that was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Soft {
     /// `null`: not looked at (`--peek`), or not of a kind that can be read.
     pub found: Option<bool>,
@@ -57,7 +57,7 @@ pub struct Soft {
 }
 
 /// Misses of a group's keys while they were listened to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Misses {
     pub misses: u64,
     pub keys: u64,
@@ -69,7 +69,7 @@ pub struct Misses {
 }
 
 /// One group.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guarded {
     pub group: String,
     pub keys: u64,
@@ -86,7 +86,7 @@ pub struct Guarded {
 }
 
 /// One statement that many sessions of PostgreSQL run at the same time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storming {
     pub statement: String,
     pub sessions: u64,

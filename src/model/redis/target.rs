@@ -1,9 +1,9 @@
 //! Which Redis a report is of. Never a password.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// As the server words it: `master` or `slave`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RedisRole {
     Primary,
@@ -11,7 +11,7 @@ pub enum RedisRole {
 }
 
 /// How its keys are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RedisMode {
     Standalone,
@@ -22,7 +22,7 @@ pub enum RedisMode {
 }
 
 /// The Redis that was asked, with the login that got in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedisTarget {
     /// The name in `stanch.yaml`, where there is one.
     pub name: Option<String>,

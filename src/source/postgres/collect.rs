@@ -16,8 +16,8 @@ use super::rows::{self, Cells, Names, RowError};
 use super::waiters;
 use crate::bundle;
 use crate::model::{
-    Clock, Link, Lock, Oid, Part, Pid, SNAPSHOT_FORMAT, Section, Server, ServerRole, Snapshot,
-    Target, Timestamp, WATCHED_SETTINGS,
+    Clock, Link, Lock, Oid, Part, Pid, RedactionLevel, SNAPSHOT_FORMAT, Section, Server,
+    ServerRole, Snapshot, Target, Timestamp, WATCHED_SETTINGS,
 };
 
 /// How far a round may go.
@@ -27,6 +27,8 @@ pub struct RoundOptions {
     pub statement_timeout: Duration,
     /// Over the whole round, on this side: some waits ignore `statement_timeout`.
     pub deadline: Duration,
+    /// What is taken out of what is read.
+    pub redaction: RedactionLevel,
 }
 
 /// The parts that a report needs. `server` and `login` are always read.
@@ -192,7 +194,7 @@ async fn read_round(
         format: SNAPSHOT_FORMAT.into(),
         taken_at: server.taken_at,
         clock: Clock::Server,
-        redaction: bundle::no_redaction(),
+        redaction: bundle::no_redaction(options.redaction),
         target: Target {
             name: connected.spec.name.clone(),
             host: connected.spec.host.clone(),
@@ -227,6 +229,7 @@ async fn read_round(
         settings,
         overrides,
         slots,
+        redis: None,
     };
     bundle::redact(&mut snapshot);
     Ok(snapshot)

@@ -10,7 +10,8 @@ use super::connect::Connected;
 use super::encoding::Encodings;
 use super::reader::one_read;
 use super::rows::{Cells, RowError};
-use crate::model::{Oid, WATCHED_SETTINGS};
+use crate::bundle::{self, Reduced};
+use crate::model::{Oid, RedactionLevel, WATCHED_SETTINGS};
 use crate::sql;
 
 /// The rows of one query.
@@ -181,9 +182,12 @@ fn value(cells: &Cells<'_>, name: &str, ty: &Type) -> Result<Value, RowError> {
 /// The same reduction as in a snapshot, and settings by ALTER ROLE only where they are watched.
 fn redacted(column: &str, value: Value) -> Value {
     match (column, &value) {
-        ("query", Value::String(text)) => sql::reduce_secret(text).map_or(value, Value::String),
-        ("application_name", Value::String(text)) if sql::has_password(text) => {
-            Value::String("(not shown: it holds a password)".into())
+        ("query", Value::String(text)) => match bundle::statement(text, RedactionLevel::Redacted) {
+            Reduced::Kept => value,
+            Reduced::Tag(text) | Reduced::Masked(text, _) => Value::String(text),
+        },
+        ("application_name", Value::String(text)) => {
+            Value::String(sql::redacted(text).into_owned())
         }
         ("config", Value::String(text)) => {
             let name = text.split('=').next().unwrap_or_default();

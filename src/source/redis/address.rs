@@ -132,6 +132,13 @@ impl RedisAddress {
             .any(|info| info.redis_settings().password().is_some())
     }
 
+    /// For whoever must see to it that it stands nowhere.
+    pub fn password(&self) -> Option<&str> {
+        let with = |info: &'_ ConnectionInfo| info.redis_settings().password().is_some();
+        let seed = self.seeds.iter().find(|info| with(info))?;
+        seed.redis_settings().password()
+    }
+
     pub fn is_tls(&self) -> bool {
         self.seeds
             .iter()

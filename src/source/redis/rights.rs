@@ -58,9 +58,9 @@ pub async fn rights(node: &mut Node) -> Result<Vec<Right>, Refused> {
             None => by_rules(node, user.as_deref(), command).await?,
         };
         rights.push(Right {
-            command,
+            command: command.into(),
             allowed,
-            for_what,
+            for_what: for_what.into(),
             grant: (allowed == Allowed::No).then(|| {
                 format!(
                     "ACL SETUSER {} {grant}",

@@ -29,7 +29,11 @@ pub async fn drift(
     report: &Report,
 ) -> Result<Option<Drift>, Fault> {
     let snapshot = match (&args.from, args.live) {
-        (Some(file), _) => saved::load(file)?,
+        (Some(file), _) => {
+            let loaded = saved::load(file, args.at.at.unwrap_or_default())?;
+            rounds::tell_of(ctx, file, &loaded);
+            loaded.snapshot
+        }
         (None, true) => {
             let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
             let connected = rounds::connect(ctx, &settings).await?;

@@ -3,16 +3,25 @@
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::{clock, listing_code};
+use crate::analysis::redis::RedisReport;
 use crate::analysis::redis::bigkeys::{self, Bigkeys};
 use crate::cli::args::redis::BigkeysArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::redis_place::{self, Looker};
+use crate::cli::redis_saved;
 use crate::model::ExitCode;
 use crate::source::redis::{BigOptions, big_pass};
 use crate::view;
 
 pub async fn run(ctx: &mut Context<'_>, args: &BigkeysArgs) -> Result<ExitCode, Fault> {
+    let read = async |ctx: &mut Context<'_>| read(ctx, args).await;
+    let report = redis_saved::report(ctx, "bigkeys", &args.keep, read).await?;
+    view::show(ctx.console, &report)?;
+    Ok(listing_code(&report))
+}
+
+async fn read(ctx: &mut Context<'_>, args: &BigkeysArgs) -> Result<RedisReport<Bigkeys>, Fault> {
     let options = BigOptions {
         top: args.top,
         pattern: args.walk.pattern.as_ref().map(|pattern| pattern.as_bytes()),
@@ -31,7 +40,5 @@ pub async fn run(ctx: &mut Context<'_>, args: &BigkeysArgs) -> Result<ExitCode, 
         types: pass.types,
         groups: pass.groups,
     };
-    let report = bigkeys::report(taken_at, fleet.target, pass.coverage, data);
-    view::show(ctx.console, &report)?;
-    Ok(listing_code(&report))
+    Ok(bigkeys::report(taken_at, fleet.target, pass.coverage, data))
 }

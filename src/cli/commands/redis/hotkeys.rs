@@ -10,6 +10,7 @@ use crate::cli::args::redis::HotkeysArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::redis_place::{self, Looker};
+use crate::cli::redis_saved;
 use crate::model::{ExitCode, Millis, RedisCoverage, Timestamp};
 use crate::source::redis::{
     Fleet, HotOptions, HotPass, Lfu, MonitorLimits, lfu_pass, monitor_pass, probe_lfu,
@@ -18,6 +19,13 @@ use crate::source::redis::{
 use crate::view;
 
 pub async fn run(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<ExitCode, Fault> {
+    let read = async |ctx: &mut Context<'_>| read(ctx, args).await;
+    let report = redis_saved::report(ctx, "hotkeys", &args.keep, read).await?;
+    view::show(ctx.console, &report)?;
+    Ok(listing_code(&report))
+}
+
+async fn read(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<RedisReport<Hotkeys>, Fault> {
     let patterns = redis_place::patterns(ctx.env)?;
     let mut fleet = redis_place::open(ctx, &args.place).await?;
     let taken_at = clock(ctx, &mut fleet).await;
@@ -29,7 +37,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<ExitCode, 
         budget: redis_place::budget(&args.walk),
     };
     let place = fleet.target.label();
-    let report = if args.monitor {
+    Ok(if args.monitor {
         let limits = MonitorLimits {
             lines: args.monitor_lines as usize,
             time: args.monitor_for,
@@ -65,9 +73,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<ExitCode, 
                 unranked(fleet, args, taken_at, why)
             }
         }
-    };
-    view::show(ctx.console, &report)?;
-    Ok(listing_code(&report))
+    })
 }
 
 fn ranked(fleet: Fleet, pass: HotPass, taken_at: Timestamp) -> RedisReport<Hotkeys> {

@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use super::{clock, listing_code};
-use crate::analysis::redis::info::{self, Looked};
+use crate::analysis::redis::RedisReport;
+use crate::analysis::redis::info::{self, Info, Looked};
 use crate::cli::args::redis::RedisInfoArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::redis_place;
+use crate::cli::redis_saved;
 use crate::model::{ExitCode, RedisCoverage, RedisInfo};
 use crate::source::redis::{Refused, node_info, rights, slow_log};
 use crate::view;
@@ -16,6 +18,13 @@ use crate::view;
 const SLOW: usize = 5;
 
 pub async fn run(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<ExitCode, Fault> {
+    let read = async |ctx: &mut Context<'_>| read(ctx, args).await;
+    let report = redis_saved::report(ctx, "info", &args.keep, read).await?;
+    view::show(ctx.console, &report)?;
+    Ok(listing_code(&report))
+}
+
+async fn read(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<RedisReport<Info>, Fault> {
     let mut fleet = redis_place::open(ctx, &args.place).await?;
     let place = fleet.target.label();
     let taken_at = clock(ctx, &mut fleet).await;
@@ -60,7 +69,5 @@ pub async fn run(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<ExitCode
         .iter()
         .filter_map(|right| right.grant.clone())
         .collect();
-    let report = info::report(taken_at, fleet.target, coverage, looked);
-    view::show(ctx.console, &report)?;
-    Ok(listing_code(&report))
+    Ok(info::report(taken_at, fleet.target, coverage, looked))
 }

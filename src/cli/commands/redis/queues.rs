@@ -1,19 +1,39 @@
 //! `stanch redis queues`
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use super::{checked, clock, show};
-use crate::analysis::redis::queues::{self, rates};
+use crate::analysis::redis::RedisReport;
+use crate::analysis::redis::queues::{self, Queues, rates};
 use crate::cli::args::redis::QueuesArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::redis_place::{self, Looker};
+use crate::cli::redis_saved;
 use crate::cli::settings;
 use crate::model::ExitCode;
 use crate::source::redis::Watch as _;
 use crate::source::redis::queues::{QueueOptions, discover, inspect};
 
 pub async fn run(ctx: &mut Context<'_>, args: &QueuesArgs) -> Result<ExitCode, Fault> {
+    let stopped = Cell::new(false);
+    let read = async |ctx: &mut Context<'_>| read(ctx, args, &stopped).await;
+    let report = redis_saved::report(ctx, "queues", &args.keep, read).await?;
+    show(ctx, args.check && !stopped.get(), &report)?;
+    if stopped.get() {
+        ctx.console
+            .note("stopped by you: the rates are of the time until then");
+        return Ok(ExitCode::Stopped);
+    }
+    checked(ctx, args.check, "queues", report.exit_code(), &report)
+}
+
+async fn read(
+    ctx: &mut Context<'_>,
+    args: &QueuesArgs,
+    stopped: &Cell<bool>,
+) -> Result<RedisReport<Queues>, Fault> {
     let bounds = settings::redis_config(ctx.env)?.queues();
     let mut fleet = redis_place::open(ctx, &args.place).await?;
     let options = QueueOptions {
@@ -41,16 +61,12 @@ pub async fn run(ctx: &mut Context<'_>, args: &QueuesArgs) -> Result<ExitCode, F
         rates(&before, &mut found, elapsed);
         sampled = Some(elapsed);
     }
-    let stopped = looker.is_stopped();
+    stopped.set(looker.is_stopped());
     drop(looker);
-    let report = queues::report(taken_at, fleet.target, coverage, found, &bounds, sampled);
-    show(ctx, args.check && !stopped, &report)?;
-    if stopped {
-        ctx.console
-            .note("stopped by you: the rates are of the time until then");
-        return Ok(ExitCode::Stopped);
-    }
-    checked(ctx, args.check, "queues", report.exit_code(), &report)
+    let target = fleet.target;
+    Ok(queues::report(
+        taken_at, target, coverage, found, &bounds, sampled,
+    ))
 }
 
 async fn wait(looker: &Looker, time: std::time::Duration) {

@@ -1,17 +1,20 @@
 //! `stanch redis stampede`
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::changed::{journal, put_back};
 use super::{checked, clock, show};
 use crate::action::{OptIn, SettingChange};
-use crate::analysis::redis::stampede::{self, Around};
+use crate::analysis::redis::RedisReport;
+use crate::analysis::redis::stampede::{self, Around, Stampede};
 use crate::analysis::triage;
 use crate::cli::args::redis::StampedeArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::redis_place::{self, Looker};
+use crate::cli::redis_saved;
 use crate::cli::rounds;
 use crate::cli::settings::{self, ActSettings, ConnectSettings};
 use crate::keys::{GroupSeen, Grouping};
@@ -25,6 +28,23 @@ use crate::source::redis::{
 };
 
 pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode, Fault> {
+    let stopped = Cell::new(false);
+    let read = async |ctx: &mut Context<'_>| read(ctx, args, &stopped).await;
+    let report = redis_saved::report(ctx, "stampede", &args.keep, read).await?;
+    show(ctx, args.check && !stopped.get(), &report)?;
+    if stopped.get() {
+        ctx.console
+            .note("stopped by you: misses are those until then");
+        return Ok(ExitCode::Stopped);
+    }
+    checked(ctx, args.check, "stampede", report.exit_code(), &report)
+}
+
+async fn read(
+    ctx: &mut Context<'_>,
+    args: &StampedeArgs,
+    stopped: &Cell<bool>,
+) -> Result<RedisReport<Stampede>, Fault> {
     let patterns = redis_place::patterns(ctx.env)?;
     let mut fleet = open(ctx, args).await?;
     let place = fleet.target.label();
@@ -87,15 +107,9 @@ pub async fn run(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<ExitCode,
         statements,
         top: args.top,
     };
-    let report = stampede::report(taken_at, fleet.target, pass.coverage, groups, around);
-    if heard.stopped {
-        ctx.console
-            .note("stopped by you: misses are those until then");
-        show(ctx, false, &report)?;
-        return Ok(ExitCode::Stopped);
-    }
-    show(ctx, args.check, &report)?;
-    checked(ctx, args.check, "stampede", report.exit_code(), &report)
+    stopped.set(heard.stopped);
+    let (target, coverage) = (fleet.target, pass.coverage);
+    Ok(stampede::report(taken_at, target, coverage, groups, around))
 }
 
 async fn open(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<Fleet, Fault> {

@@ -12,11 +12,12 @@ use crate::cli::commands::Context;
 use crate::cli::commands::act::{Asking, lock, run_name};
 use crate::cli::fault::Fault;
 use crate::cli::person::Person;
+use crate::cli::redis_saved;
 use crate::cli::rounds;
 use crate::cli::settings::{self as cli_settings, ActSettings, ConnectSettings};
 use crate::config::RedisConfig;
 use crate::journal::{Event, Journal, JournalError, TargetLock, hash};
-use crate::model::{ExitCode, Thresholds};
+use crate::model::{ExitCode, RedactionLevel, Snapshot, Thresholds};
 use crate::operate::{BookRequest, Past, Said, Walked, Walker as _, World, walk};
 use crate::runbook::walk::Ended;
 use crate::runbook::{Book, End, Kind, Step};
@@ -40,7 +41,20 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     let inputs = inputs(&book, &args.set)?;
     let thresholds = cli_settings::thresholds(ctx.env, &[])?;
     if let Some(file) = &args.from {
-        return replay(ctx, file, &book, inputs, &args.walk.allow, thresholds).await;
+        let loaded = saved::load(file, args.at.at.unwrap_or_default())?;
+        rounds::tell_of(ctx, file, &loaded);
+        let reports = redis_saved::reports(file, args.at.at.unwrap_or_default())?;
+        let world = World::Saved(&loaded.snapshot, &reports);
+        return replay(
+            ctx,
+            world,
+            &loaded.snapshot,
+            &book,
+            inputs,
+            &args.walk.allow,
+            thresholds,
+        )
+        .await;
     }
     let (settings, acting) = ConnectSettings::to_act(&args.walk.connect, ctx.env)?;
     let mut person = Person::new(ctx, args.walk.yes, &acting);
@@ -129,6 +143,7 @@ pub fn request(
         round: RoundOptions {
             statement_timeout: Duration::ZERO,
             deadline: Duration::ZERO,
+            redaction: RedactionLevel::Redacted,
         },
         redis: None,
         redis_config: RedisConfig::default(),
@@ -292,13 +307,13 @@ pub async fn walked(
 /// The same book on what was kept: nothing is asked of a server, nothing is done, and nothing is journaled.
 async fn replay(
     ctx: &mut Context<'_>,
-    file: &Path,
+    world: World<'_>,
+    snapshot: &Snapshot,
     book: &Book,
     inputs: BTreeMap<String, String>,
     allow: &AllowArgs,
     thresholds: Thresholds,
 ) -> Result<ExitCode, Fault> {
-    let snapshot = saved::load(file)?;
     let acting = ActSettings::of(ctx.env)?;
     let person = Person::new(ctx, false, &acting);
     person.stops().watch()?;
@@ -307,8 +322,7 @@ async fn replay(
         ..request(allow, &acting, snapshot.target.label(), thresholds.clone())
     };
     ctx.console.note(&format!(
-        "replayed from {}: as it was at {}; nothing is done",
-        file.display(),
+        "walked on what was saved: as it was at {}; nothing is done",
         snapshot.taken_at.utc().format("%Y-%m-%d %H:%M:%S UTC")
     ));
     let mut walker = AtTerminal::new(
@@ -319,7 +333,6 @@ async fn replay(
         thresholds,
     );
     walker.welcome();
-    let world = World::Saved(&snapshot);
     let walked = walk(world, book, &request, &mut walker, None, None).await?;
     told(ctx, book, &walked, None)
 }

@@ -16,6 +16,11 @@ impl Environment {
         self.variables.get(name)
     }
 
+    /// Every variable, by name.
+    pub fn all(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.variables.iter()
+    }
+
     /// `HOME`, else what the operating system says (libpq 15 and newer).
     pub fn home(&self) -> Option<PathBuf> {
         self.get("HOME")

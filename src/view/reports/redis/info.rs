@@ -236,9 +236,9 @@ fn rights(rights: &[Right], style: Style) -> String {
     ];
     let row = |right: &Right| {
         vec![
-            right.command.to_owned(),
+            right.command.to_string(),
             right.allowed.word().to_owned(),
-            right.for_what.to_owned(),
+            right.for_what.to_string(),
             match right.allowed {
                 Allowed::No => right.grant.clone().unwrap_or_default(),
                 _ => String::new(),

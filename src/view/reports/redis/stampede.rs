@@ -47,7 +47,7 @@ impl Table<RedisHead> for Stampede {
             out.push('\n');
             out.push_str(&self.all(style));
         }
-        if let Some(by) = self.misses_by {
+        if let Some(by) = &self.misses_by {
             let misses = self
                 .stampede
                 .iter()

@@ -1,0 +1,133 @@
+//! The gate before sealing: every file is looked through for what this process knows to be secret, for what looks like it,
+//! and for statements that still have their values. What it says never holds the secret itself.
+
+use std::fmt;
+
+use super::known::KnownSecrets;
+use super::layout::{FRAMES, frame_of};
+use super::redact::{self, Reduced};
+use super::{format, layout};
+use crate::model::RedactionLevel;
+use crate::sql;
+
+/// Where something was found, and by which rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    pub file: String,
+    /// From 1; 0: the file as a whole.
+    pub line: usize,
+    pub rule: String,
+}
+
+const OWN: &str = "known-secret";
+
+impl Hit {
+    /// A secret that this process was given.
+    pub fn is_own(&self) -> bool {
+        self.rule.starts_with(OWN)
+    }
+}
+
+impl fmt::Display for Hit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.rule)
+    }
+}
+
+/// Looks one file through. In a bundle that isn't redacted only for what is known to be secret.
+pub(super) fn look(
+    file: &str,
+    bytes: &[u8],
+    known: &KnownSecrets,
+    level: RedactionLevel,
+) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    let text = String::from_utf8_lossy(bytes);
+    for (n, line) in text.lines().enumerate() {
+        let mut found = |rule: String| {
+            hits.push(Hit {
+                file: file.to_owned(),
+                line: n + 1,
+                rule,
+            });
+        };
+        if let Some(name) = known.find(line) {
+            found(format!("{OWN} ({name})"));
+        }
+        let (name, value) = field(line);
+        if let Some(value) = value {
+            if let Some(rule) = likely(&name, &value, level) {
+                found(rule);
+            }
+        }
+    }
+    // One file is one document; where it isn't, nothing of it was looked at field by field.
+    if file.starts_with(FRAMES) && frame_of(file).is_none()
+        || file.starts_with(FRAMES) && format::parse(file.as_ref(), bytes).is_err()
+    {
+        hits.push(Hit {
+            file: file.to_owned(),
+            line: 0,
+            rule: "not-a-snapshot".into(),
+        });
+    }
+    hits
+}
+
+fn likely(name: &str, value: &str, level: RedactionLevel) -> Option<String> {
+    if is_statement(name) {
+        match redact::statement(value, level) {
+            Reduced::Kept => return None,
+            Reduced::Tag(_) => return Some("statement-with-secret".into()),
+            Reduced::Masked(..) => return Some("values-in-statement".into()),
+        }
+    }
+    if level == RedactionLevel::None {
+        return None;
+    }
+    let rule = if is_name(name) {
+        sql::detect_named(value)
+    } else {
+        sql::detect(value)
+    };
+    rule.map(|rule| rule.name().to_owned())
+}
+
+/// Fields that hold SQL.
+fn is_statement(name: &str) -> bool {
+    matches!(name, "query" | "statement")
+}
+
+/// Fields that hold names, which may look like anything.
+fn is_name(name: &str) -> bool {
+    matches!(
+        name,
+        "user"
+            | "database"
+            | "name"
+            | "schema"
+            | "gid"
+            | "owner"
+            | "value"
+            | "sha256"
+            | "host"
+            | "conninfo"
+    )
+}
+
+/// The name and the text of a line of our own JSON: one field a line, or one element.
+fn field(line: &str) -> (String, Option<String>) {
+    let bare = line.trim().trim_end_matches(',');
+    if let Some((name, value)) = bare.split_once("\": ")
+        && let Some(name) = name.strip_prefix('"')
+    {
+        return (name.to_owned(), serde_json::from_str(value).ok());
+    }
+    // A line of `gaps.jsonl` is a document of its own.
+    if bare.starts_with('{')
+        && let Ok(gap) = serde_json::from_str::<layout::Gap>(bare)
+    {
+        return ("why".into(), Some(gap.why));
+    }
+    (String::new(), serde_json::from_str(bare).ok())
+}

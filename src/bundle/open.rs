@@ -1,0 +1,413 @@
+//! A bundle, or a single saved snapshot, opened for reading: the folder of a capture (also of one that was cut off), or what it
+//! was sealed to.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::error::BundleError;
+use super::format;
+use super::layout::{
+    BUNDLE_FAMILY, BUNDLE_FORMAT, END, End, FRAMES, FrameRef, GAPS, Gap, HEAD, Head, LOGS,
+    MANIFEST, Manifest, REDIS, RedisRef, frame_of, redis_of,
+};
+use super::unpack;
+use crate::model::Snapshot;
+
+/// Where its files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Single,
+    Folder,
+    Sealed,
+}
+
+/// What is handed every file, in the order of the names.
+pub(super) type Each<'e> = dyn FnMut(&str, &[u8]) -> Result<(), BundleError> + 'e;
+
+/// An opened bundle: its head is read, its frames are known by name.
+#[derive(Debug)]
+pub struct Bundle {
+    path: PathBuf,
+    kind: Kind,
+    /// The folder in an archive.
+    top: String,
+    head: Head,
+    end: Option<End>,
+    gaps: Vec<Gap>,
+    manifest: Option<Manifest>,
+    frames: Vec<FrameRef>,
+    redis: Vec<RedisRef>,
+    logs: Vec<String>,
+}
+
+impl Bundle {
+    /// A folder or an archive, as opposed to a single file of JSON.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn is_bundle(path: &Path) -> Result<bool, BundleError> {
+        let meta = fs::metadata(path).map_err(|error| io_error(path, error))?;
+        if meta.is_dir() {
+            return Ok(true);
+        }
+        let mut magic = [0; 4];
+        let read = File::open(path)
+            .and_then(|mut file| file.read(&mut magic))
+            .map_err(|error| io_error(path, error))?;
+        Ok(unpack::is_packed(&magic[..read]))
+    }
+
+    /// # Errors
+    /// When it can't be read, is no bundle, is of another version, or holds what no bundle of ours has.
+    pub fn open(path: &Path) -> Result<Self, BundleError> {
+        let meta = fs::metadata(path).map_err(|error| io_error(path, error))?;
+        if meta.is_dir() {
+            return Self::index(path, Kind::Folder);
+        }
+        if Self::is_bundle(path)? {
+            return Self::index(path, Kind::Sealed);
+        }
+        let snapshot = format::read(path)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            kind: Kind::Single,
+            top: stem(path),
+            frames: vec![FrameRef {
+                number: 1,
+                at: snapshot.taken_at,
+                path: String::new(),
+            }],
+            head: Head {
+                format: BUNDLE_FORMAT.into(),
+                stanch: String::new(),
+                started_at: snapshot.taken_at,
+                target: snapshot.target,
+                every_ms: None,
+                for_ms: None,
+                redaction: snapshot.redaction.level,
+            },
+            end: None,
+            gaps: Vec::new(),
+            manifest: None,
+            redis: Vec::new(),
+            logs: Vec::new(),
+        })
+    }
+
+    fn index(path: &Path, kind: Kind) -> Result<Self, BundleError> {
+        let mut names = Vec::new();
+        let (mut head, mut end, mut gaps, mut manifest) = (None, None, None, None);
+        let mut each = |name: &str, bytes: &[u8]| {
+            match name {
+                HEAD => head = Some(bytes.to_vec()),
+                END => end = Some(bytes.to_vec()),
+                GAPS => gaps = Some(bytes.to_vec()),
+                MANIFEST => manifest = Some(bytes.to_vec()),
+                _ => names.push(name.to_owned()),
+            }
+            Ok(())
+        };
+        let top = match kind {
+            Kind::Sealed => unpack::each(path, &mut each)?,
+            _ => {
+                let files = list(path)?;
+                for name in &files {
+                    let small = !name.contains('/');
+                    let bytes = if small {
+                        read_file(path, name)?
+                    } else {
+                        Vec::new()
+                    };
+                    each(name, &bytes)?;
+                }
+                stem(path)
+            }
+        };
+        let head = head.ok_or_else(|| BundleError::NotABundle(path.to_path_buf()))?;
+        let head = head_of(path, &head)?;
+        let end = end.map(|bytes| parsed(path, END, &bytes)).transpose()?;
+        let manifest = manifest
+            .map(|bytes| parsed(path, MANIFEST, &bytes))
+            .transpose()?;
+        let mut frames: Vec<FrameRef> = names.iter().filter_map(|name| frame_of(name)).collect();
+        frames.sort_by_key(|frame| frame.number);
+        let logs = names.iter().filter(|name| name.starts_with(LOGS));
+        Ok(Self {
+            path: path.to_path_buf(),
+            kind,
+            top,
+            head,
+            end,
+            gaps: gaps.map_or(Ok(Vec::new()), |bytes| gaps_of(path, &bytes))?,
+            manifest,
+            frames,
+            redis: names.iter().filter_map(|name| redis_of(name)).collect(),
+            logs: logs.cloned().collect(),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Without the ending: also the folder's name in an archive.
+    pub fn name(&self) -> String {
+        self.top.clone()
+    }
+
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
+    }
+
+    pub fn frames(&self) -> &[FrameRef] {
+        &self.frames
+    }
+
+    pub fn redis(&self) -> &[RedisRef] {
+        &self.redis
+    }
+
+    /// A single saved snapshot.
+    pub fn is_single(&self) -> bool {
+        self.kind == Kind::Single
+    }
+
+    pub fn is_sealed(&self) -> bool {
+        self.kind == Kind::Sealed
+    }
+
+    /// Why it isn't all that was asked for; `None`: it is whole.
+    pub fn why_partial(&self) -> Option<String> {
+        match (&self.end, self.kind) {
+            (_, Kind::Single) => None,
+            (Some(end), _) => (!end.whole).then(|| end.why.clone()),
+            (None, _) => {
+                Some("the capture was cut off: what was written before that is here".into())
+            }
+        }
+    }
+
+    /// Every file but the manifest, in the order of the names.
+    ///
+    /// # Errors
+    /// When one can't be read, or `each` says so.
+    pub fn each(&self, each: &mut Each<'_>) -> Result<(), BundleError> {
+        match self.kind {
+            Kind::Single => {
+                let bytes = fs::read(&self.path).map_err(|error| self.io(error))?;
+                each("", &bytes)
+            }
+            Kind::Folder => {
+                for name in list(&self.path)? {
+                    if name != MANIFEST {
+                        each(&name, &read_file(&self.path, &name)?)?;
+                    }
+                }
+                Ok(())
+            }
+            Kind::Sealed => {
+                let mut but_manifest = |name: &str, bytes: &[u8]| match name {
+                    MANIFEST => Ok(()),
+                    _ => each(name, bytes),
+                };
+                unpack::each(&self.path, &mut but_manifest).map(drop)
+            }
+        }
+    }
+
+    /// One file.
+    ///
+    /// # Errors
+    /// When it isn't there, or can't be read.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, BundleError> {
+        match self.kind {
+            Kind::Single => fs::read(&self.path).map_err(|error| self.io(error)),
+            Kind::Folder => read_file(&self.path, name),
+            Kind::Sealed => {
+                let mut found = None;
+                self.each(&mut |at, bytes| {
+                    if at == name {
+                        found = Some(bytes.to_vec());
+                    }
+                    Ok(())
+                })?;
+                found.ok_or_else(|| BundleError::Damaged {
+                    path: self.path.clone(),
+                    what: format!("{name} isn't in it"),
+                })
+            }
+        }
+    }
+
+    /// One frame.
+    ///
+    /// # Errors
+    /// When it can't be read, or is damaged.
+    pub fn frame(&self, frame: &FrameRef) -> Result<Snapshot, BundleError> {
+        let bytes = self.read(&frame.path)?;
+        Ok(format::parse(&self.place(&frame.path), &bytes)?)
+    }
+
+    /// Every frame, in the order in which they were taken; not all at once.
+    ///
+    /// # Errors
+    /// When one can't be read, or is damaged.
+    pub fn each_frame(&self, each: &mut dyn FnMut(&FrameRef, Snapshot)) -> Result<(), BundleError> {
+        self.each(&mut |name, bytes| {
+            let frame = self.frames.iter().find(|frame| frame.path == name);
+            if let Some(frame) = frame {
+                each(frame, format::parse(&self.place(name), bytes)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// What logs told, one after the other.
+    ///
+    /// # Errors
+    /// When one can't be read.
+    pub fn logs(&self) -> Result<Vec<Vec<u8>>, BundleError> {
+        self.logs.iter().map(|name| self.read(name)).collect()
+    }
+
+    /// A file in it, as a person would name it.
+    pub fn place(&self, name: &str) -> PathBuf {
+        if name.is_empty() {
+            self.path.clone()
+        } else {
+            self.path.join(name)
+        }
+    }
+
+    pub(super) fn io(&self, error: std::io::Error) -> BundleError {
+        io_error(&self.path, error)
+    }
+}
+
+fn io_error(path: &Path, error: std::io::Error) -> BundleError {
+    BundleError::Io {
+        path: path.to_path_buf(),
+        error,
+    }
+}
+
+/// The last part of a path, without the ending that a sealed bundle has.
+pub(super) fn stem(path: &Path) -> String {
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    let endings = [".tar.zst", ".tar.gz", ".tgz", ".json"];
+    let bare = endings.iter().find_map(|ending| name.strip_suffix(ending));
+    bare.unwrap_or(&name).to_owned()
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> Result<T, BundleError> {
+    serde_json::from_slice(bytes).map_err(|error| BundleError::Damaged {
+        path: path.join(name),
+        what: error.to_string(),
+    })
+}
+
+fn head_of(path: &Path, bytes: &[u8]) -> Result<Head, BundleError> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        format: String,
+    }
+    let version: Version = parsed(path, HEAD, bytes)?;
+    if version.format == BUNDLE_FORMAT {
+        return parsed(path, HEAD, bytes);
+    }
+    Err(if version.format.starts_with(BUNDLE_FAMILY) {
+        BundleError::OtherVersion {
+            path: path.to_path_buf(),
+            found: version.format,
+        }
+    } else {
+        BundleError::NotABundle(path.to_path_buf())
+    })
+}
+
+/// A last line that a crash has cut is none.
+fn gaps_of(path: &Path, bytes: &[u8]) -> Result<Vec<Gap>, BundleError> {
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    bytes[..whole]
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| parsed(path, GAPS, line))
+        .collect()
+}
+
+/// The files of a folder that are a bundle's, in order. Links are refused: they lead elsewhere.
+fn list(root: &Path) -> Result<BTreeSet<String>, BundleError> {
+    let mut found = BTreeSet::new();
+    for folder in ["", FRAMES, REDIS, LOGS] {
+        let place = root.join(folder);
+        let meta = match place.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !folder.is_empty() => {
+                continue;
+            }
+            Err(error) => return Err(io_error(&place, error)),
+        };
+        if !folder.is_empty() && !meta.is_dir() {
+            return Err(refused(root, &format!("{folder} is no folder")));
+        }
+        for entry in place.read_dir().map_err(|error| io_error(&place, error))? {
+            let entry = entry.map_err(|error| io_error(&place, error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let at = match folder {
+                "" => name.clone(),
+                folder => format!("{folder}/{name}"),
+            };
+            let kind = entry.file_type().map_err(|error| io_error(&place, error))?;
+            if kind.is_symlink() {
+                return Err(refused(root, &format!("{at} is a link")));
+            }
+            let ours = match folder {
+                "" => [HEAD, GAPS, END, MANIFEST].contains(&name.as_str()),
+                _ => name.ends_with(".json") && !name.starts_with('.'),
+            };
+            if ours && kind.is_file() {
+                found.insert(at);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn refused(path: &Path, what: &str) -> BundleError {
+    BundleError::Refused {
+        path: path.to_path_buf(),
+        what: what.into(),
+    }
+}
+
+fn read_file(root: &Path, name: &str) -> Result<Vec<u8>, BundleError> {
+    let path = root.join(name);
+    let file = File::open(&path).map_err(|error| io_error(&path, error))?;
+    let mut bytes = Vec::new();
+    file.take(unpack::FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| io_error(&path, error))?;
+    if bytes.len() as u64 > unpack::FILE {
+        return Err(refused(root, &format!("{name} is larger than any of ours")));
+    }
+    Ok(bytes)
+}

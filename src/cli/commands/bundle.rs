@@ -1,0 +1,193 @@
+//! `stanch bundle …`: 1 where `verify` finds a fault, 2 where it finds a secret.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::Context;
+use crate::analysis::compare::compare;
+use crate::analysis::glance::glance;
+use crate::analysis::shell_word;
+use crate::bundle::{self, Bundle, Gap};
+use crate::cli::args::bundle::BundleCommand;
+use crate::cli::fault::Fault;
+use crate::cli::{secrets, settings};
+use crate::model::{ExitCode, Thresholds};
+use crate::source::saved::{self, When};
+use crate::view::bundle::{Missing, Shown, Verified, compared, shown, verified};
+use crate::view::{self, Format};
+
+pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, Fault> {
+    match command {
+        BundleCommand::Verify { bundle } => verify(ctx, bundle),
+        BundleCommand::Show { bundle } => show(ctx, bundle),
+        BundleCommand::Diff {
+            before,
+            after,
+            at,
+            to,
+        } => diff(ctx, before, after.as_deref(), *at, *to),
+        BundleCommand::Seal { folder, out, allow } => {
+            let bundle = Bundle::open(folder)?;
+            let name = bundle::sealed_name(&bundle.name(), bundle.head().redaction);
+            let to = match out {
+                Some(out) => out.clone(),
+                None => folder.canonicalize()?.with_file_name(name),
+            };
+            let known = secrets::known(ctx.env, None, None);
+            let sealed = bundle::seal(folder, &to, &known, allow)?;
+            ctx.console.note(&format!(
+                "sealed: {}; the folder is still there: {}",
+                to.display(),
+                folder.display()
+            ));
+            ctx.console
+                .result(&format!("{}  {}\n", sealed.sha256, to.display()))?;
+            Ok(match sealed.manifest.why_partial {
+                Some(why) => {
+                    ctx.console.warn(&format!("a partial bundle: {why}"));
+                    ExitCode::Unknown
+                }
+                None => ExitCode::Ok,
+            })
+        }
+    }
+}
+
+/// As text or as JSON: a bundle's facts are no list.
+pub fn told<T: Serialize>(
+    ctx: &mut Context<'_>,
+    value: &T,
+    text: impl Fn(&T, view::Style) -> String,
+) -> Result<(), Fault> {
+    if ctx.console.format == Format::Json {
+        view::show_json(ctx.console, value)?;
+    } else {
+        let text = text(value, ctx.console.style);
+        ctx.console.result(&text)?;
+    }
+    Ok(())
+}
+
+/// What the gaps of a bundle say.
+pub fn missing(gaps: &[Gap]) -> Vec<Missing> {
+    gaps.iter()
+        .map(|gap| Missing {
+            at: gap.at,
+            what: gap.what.clone(),
+            why: gap.why.clone(),
+        })
+        .collect()
+}
+
+fn verify(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
+    let bundle = Bundle::open(path)?;
+    let checked = bundle::verify(&bundle, &secrets::known(ctx.env, None, None))?;
+    let why_partial = bundle.why_partial();
+    let result = Verified {
+        schema: "stanch.bundle_verify/1",
+        path: path.display().to_string(),
+        sha256: checked.sha256,
+        files: checked.files,
+        bytes: checked.bytes,
+        sealed: !checked.unsealed,
+        whole: why_partial.is_none(),
+        faults: checked.faults,
+        secrets: checked.hits.iter().map(ToString::to_string).collect(),
+    };
+    told(ctx, &result, verified)?;
+    if let Some(why) = why_partial {
+        ctx.console.warn(&format!("a partial bundle: {why}"));
+    }
+    Ok(if !result.secrets.is_empty() {
+        ExitCode::Critical
+    } else if !result.faults.is_empty() {
+        ExitCode::Input
+    } else {
+        ExitCode::Ok
+    })
+}
+
+fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
+    let bundle = Bundle::open(path)?;
+    let mut frames = Vec::new();
+    let mut target = bundle.head().target.clone();
+    bundle.each_frame(&mut |_, snapshot| {
+        frames.push(glance(&snapshot));
+        target = snapshot.target;
+    })?;
+    let shown_path = path.display().to_string();
+    let word = shell_word(&shown_path);
+    let head = bundle.head();
+    let allowed = bundle
+        .manifest()
+        .map_or(&[][..], |manifest| &manifest.allowed);
+    let result = Shown {
+        schema: "stanch.bundle_show/1",
+        sealed: bundle.is_sealed(),
+        stanch: head.stanch.clone(),
+        target,
+        started_at: head.started_at,
+        ended_at: bundle
+            .end()
+            .map(|end| end.at)
+            .or_else(|| frames.last().map(|frame| frame.at)),
+        redaction: head.redaction,
+        why_partial: bundle.why_partial(),
+        redis: bundle
+            .redis()
+            .iter()
+            .map(|report| (report.report.clone(), report.at))
+            .collect(),
+        logs: bundle.logs()?.len(),
+        gaps: missing(bundle.gaps()),
+        allowed: allowed
+            .iter()
+            .map(|allowed| (allowed.rule.clone(), allowed.reason.clone()))
+            .collect(),
+        next: vec![
+            format!("stanch triage --from {word} --at worst"),
+            format!("stanch report {word}"),
+        ],
+        path: shown_path,
+        frames,
+    };
+    told(ctx, &result, shown)?;
+    Ok(ExitCode::Ok)
+}
+
+fn diff(
+    ctx: &mut Context<'_>,
+    before: &Path,
+    after: Option<&Path>,
+    at: Option<When>,
+    to: Option<When>,
+) -> Result<ExitCode, Fault> {
+    let thresholds: Thresholds = settings::thresholds(ctx.env, &[])?;
+    // Of one bundle: from its first frame to its last.
+    let first = if after.is_some() {
+        When::Last
+    } else {
+        When::First
+    };
+    let earlier = saved::load(before, at.unwrap_or(first))?;
+    let later = saved::load(after.unwrap_or(before), to.unwrap_or_default())?;
+    let result = compare(&earlier.snapshot, &later.snapshot, &thresholds);
+    if ctx.console.format == Format::Json {
+        #[derive(Serialize)]
+        struct Document<'d, T> {
+            schema: &'static str,
+            #[serde(flatten)]
+            data: &'d T,
+        }
+        let document = Document {
+            schema: "stanch.bundle_diff/1",
+            data: &result,
+        };
+        view::show_json(ctx.console, &document)?;
+    } else {
+        let text = compared(&result, ctx.console.style);
+        ctx.console.result(&text)?;
+    }
+    Ok(ExitCode::Ok)
+}

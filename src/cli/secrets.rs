@@ -1,0 +1,85 @@
+//! What this process was given that must stand nowhere: passwords of its targets, and values of its environment that are
+//! called secret.
+
+use super::settings::ConnectSettings;
+use crate::bundle::KnownSecrets;
+use crate::model::Secret;
+use crate::source::postgres::Environment;
+use crate::source::redis::RedisAddress;
+
+/// Parts of names of variables that hold secrets.
+const CALLED: [&str; 4] = ["PASS", "TOKEN", "SECRET", "APIKEY"];
+
+/// Of the environment alone.
+pub fn of_environment(env: &Environment) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (name, value) in env.all() {
+        let upper = name.to_uppercase();
+        // A path or a switch is no secret: SSH_ASKPASS, PASSWORD_STORE_DIR.
+        let is_value = !value.starts_with('/') && !value.chars().all(char::is_alphabetic);
+        if CALLED.iter().any(|part| upper.contains(part)) && is_value {
+            found.push((name.clone(), value.clone()));
+        }
+        if let Some(password) = of_url(value) {
+            found.push((name.clone(), password));
+        }
+    }
+    found
+}
+
+/// With what the way to a server and to its Redis needs.
+pub fn known(
+    env: &Environment,
+    settings: Option<&ConnectSettings>,
+    redis: Option<&RedisAddress>,
+) -> KnownSecrets {
+    let mut found = of_environment(env);
+    for plan in settings
+        .into_iter()
+        .flat_map(|s| s.rescue.iter().chain([&s.plan]))
+    {
+        let passwords = plan
+            .places
+            .iter()
+            .filter_map(|place| place.password.as_ref());
+        found.extend(passwords.map(|secret: &Secret| {
+            (
+                "password of the connection".to_owned(),
+                secret.expose().to_owned(),
+            )
+        }));
+    }
+    let of_redis = redis.and_then(RedisAddress::password);
+    found.extend(of_redis.map(|text| ("password of Redis".to_owned(), text.to_owned())));
+    KnownSecrets::new(found)
+}
+
+/// The password in a URL, as it is and as it was meant.
+fn of_url(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("://")?;
+    let (login, _) = rest.split(['/', '?']).next()?.rsplit_once('@')?;
+    let (_, password) = login.split_once(':')?;
+    let decoded = percent_encoding::percent_decode_str(password).decode_utf8_lossy();
+    Some(decoded.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_called_secret_and_what_a_url_holds() {
+        let env: Environment = [
+            ("PGPASSWORD", "hunter22"),
+            ("SSH_ASKPASS", "/usr/bin/askpass"),
+            ("DATABASE_URL", "postgres://u:p%40ssword@h/d"),
+            ("HOME", "/root"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into_iter()
+        .collect();
+        let found = of_environment(&env);
+        let expected = [("DATABASE_URL", "p@ssword"), ("PGPASSWORD", "hunter22")];
+        assert_eq!(found, expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
+    }
+}

@@ -1,0 +1,299 @@
+//! Values behind a key that names a secret: `password=…`, `"api_key": "…"`, `requirepass …`.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex, RegexBuilder};
+
+use super::shapes::is_masked;
+use super::{Hit, Rule};
+
+/// The key ends in the word: `password_encryption` and `token_id` are settings and columns.
+const PATTERN: &str = r#"(?x)
+    (?<dotted>[."]*) (?<key>(?i-u:[a-z0-9_-]*
+        (?:password|passwd|passphrase|passwort|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key
+        |encryption[_-]?key|signing[_-]?key|key[_-]?base|credentials?|authorization|cookie|session[_-]?id|requirepass|masterauth|cvv|cvc)))
+    (?<close>\\?["'])? (?<gap>[\ \t\r\n]*) (?<op>=>|:=|=|:|[\ \t]) (?<after>[\ \t\r\n]*)
+    (?<value>
+        \\"(?:[^"\\]|\\\\.)*(?:\\")?
+        |"(?:[^"\\]|\\.)*"?
+        |'(?:[^'\\]|\\.|'')*'?
+        |[^\s,;&<>|)}\]"'\\]+
+    )"#;
+
+static KEYED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    RegexBuilder::new(PATTERN)
+        .dfa_size_limit(8 << 20)
+        .build()
+        .ok()
+});
+
+/// All such values of a text.
+pub(super) fn hits(text: &str, all: &mut Vec<Hit>) {
+    let Some(regex) = KEYED.as_ref() else {
+        return;
+    };
+    let mut at = 0;
+    while let Some(captures) = regex.captures_at(text, at) {
+        let (Some(key), Some(value)) = (captures.name("key"), captures.name("value")) else {
+            return;
+        };
+        if is_secret(text, &captures) {
+            all.push(Hit {
+                range: within_quotes(value.as_str(), value.range()),
+                rule: rule(&captures, key.as_str()),
+            });
+            at = value.end();
+        } else {
+            // What was no value may be the next key.
+            at = captures
+                .name("gap")
+                .map_or(value.start(), |gap| gap.start());
+        }
+    }
+}
+
+/// The quotes stay, so that a document remains one.
+fn within_quotes(value: &str, range: Range<usize>) -> Range<usize> {
+    let mark = match value.as_bytes() {
+        [b'\\', b'"', ..] => "\\\"",
+        [b'"', ..] => "\"",
+        [b'\'', ..] => "'",
+        _ => return range,
+    };
+    let inside = &value[mark.len()..];
+    let end = inside.strip_suffix(mark).map_or(0, |_| mark.len());
+    range.start + mark.len()..range.end - end
+}
+
+fn rule(captures: &Captures<'_>, key: &str) -> Rule {
+    let op = captures.name("op").map_or("", |op| op.as_str());
+    if key == "PGPASSWORD" {
+        Rule::PgpasswordEnv
+    } else if op == "="
+        && captures.name("close").is_none()
+        && matches!(key, "password" | "sslpassword")
+    {
+        Rule::ConninfoPassword
+    } else {
+        Rule::KeyValueSecret
+    }
+}
+
+fn is_secret(text: &str, captures: &Captures<'_>) -> bool {
+    let part = |name: &str| captures.name(name).map_or("", |part| part.as_str());
+    let (key, op, value) = (part("key"), part("op"), part("value"));
+    let lower_key = key.to_ascii_lowercase();
+    let start = captures.name("value").map_or(0, |value| value.start());
+    let end = captures.name("value").map_or(0, |value| value.end());
+    let quoted = value.starts_with(['"', '\'', '\\']);
+    let inside = value.trim_matches(['"', '\'', '\\']);
+    if is_masked(value) || is_no_value(inside) {
+        return false;
+    }
+    if op.trim().is_empty() {
+        // `requirepass x` of a configuration; other words may be followed by anything.
+        return matches!(lower_key.as_str(), "requirepass" | "masterauth");
+    }
+    let after = text[end..].trim_start_matches(' ');
+    if !quoted && after.starts_with('(')
+        || value.starts_with(['$', '(', ':', '@', '~', '!', '=']) && is_bind(value)
+    {
+        return false;
+    }
+    if quoted {
+        // `token = "t"."token"` compares columns.
+        return !(value.starts_with(['"', '\\']) && after.starts_with('.'));
+    }
+    let spaced = !part("gap").is_empty() || !part("after").is_empty();
+    let called = value.split_once('(').is_some_and(|(name, _)| is_name(name));
+    if called && (spaced || part("dotted").contains('.') || is_sql(text, start)) {
+        return false;
+    }
+    match op {
+        ":" => colon(text, start, end, spaced, value),
+        _ => {
+            let sql = is_sql(text, start);
+            let sql = sql && (spaced || value.to_ascii_lowercase().contains(tail(&lower_key)));
+            !is_column(&lower_key, part("dotted").contains('.'), sql, value)
+        }
+    }
+}
+
+/// `$1`, `:name`, `:=`, `::text`, `(select`.
+fn is_bind(value: &str) -> bool {
+    let rest = &value[1..];
+    match value.as_bytes().first() {
+        Some(b'$') => !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()),
+        Some(b'(') => true,
+        _ => {
+            rest.starts_with(|c: char| c.is_ascii_lowercase() || matches!(c, ':' | '='))
+                || rest.is_empty()
+        }
+    }
+}
+
+fn is_no_value(inside: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "null",
+        "nil",
+        "none",
+        "true",
+        "false",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "default",
+        "required",
+        "optional",
+        "missing",
+        "invalid",
+        "expired",
+        "unset",
+        "unknown",
+        "string",
+        "text",
+        "varchar",
+        "bytea",
+        "any",
+        "all",
+        "env",
+        "set",
+        "empty",
+        "scram-sha-256",
+        "md5",
+        "trust",
+        "bearer",
+        "basic",
+        "undefined",
+        "is",
+        "not",
+        "ok",
+        "failed",
+        "denied",
+        "incorrect",
+        "wrong",
+        "authentication",
+    ];
+    let bare = inside.trim_end_matches(['.', ',', '!', ':', '`']);
+    WORDS.iter().any(|word| bare.eq_ignore_ascii_case(word))
+        // `%s`, `{}`, `{password}`
+        || bare.starts_with('{') && !bare.contains(['"', ':'])
+        || bare.starts_with('[') && bare.len() < 2
+}
+
+/// `password: hunter2` is one, `password: see the vault` is prose.
+fn colon(text: &str, start: usize, end: usize, spaced: bool, value: &str) -> bool {
+    if text[..start].ends_with("::") || value.starts_with(':') || value.starts_with("//") {
+        return false;
+    }
+    let plain = value
+        .trim_end_matches(['.', ','])
+        .bytes()
+        .all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
+    let after = text[end..].trim_start_matches(['"', '\'', ' ', '}', ']', '\\']);
+    let last = after.is_empty() || after.starts_with(['\n', '\r']);
+    // Keys and classes: `token:user:42`
+    let composed = !spaced && value.contains(':');
+    !composed && !value.starts_with(['/', '*']) && (!plain || last && value.len() >= 4)
+}
+
+/// SQL compares and sets columns: `a.token = b.token`, `set token = new_token`.
+fn is_column(key: &str, dotted: bool, sql: bool, value: &str) -> bool {
+    let value = value.split("::").next().unwrap_or(value);
+    let parts: Vec<&str> = value.split('.').collect();
+    if !parts.iter().all(|part| is_name(part)) {
+        return false;
+    }
+    if let [.., _, last] = parts[..] {
+        return last.to_ascii_lowercase().contains(tail(key)) || dotted || sql;
+    }
+    // `token2` is a column beside `token`.
+    let bare = value.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = value.len() - bare.len();
+    let small = !bare
+        .bytes()
+        .any(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
+    sql && small && (digits == 0 || digits < 3 && bare.ends_with(tail(key)))
+}
+
+/// `token` of `reset_token`.
+fn tail(key: &str) -> &str {
+    key.rsplit(['_', '-']).next().unwrap_or(key)
+}
+
+fn is_name(part: &str) -> bool {
+    part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// A statement's words stand before, not far off.
+fn is_sql(text: &str, at: usize) -> bool {
+    const FAR: usize = 600;
+    let mut from = at.saturating_sub(FAR);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let lower = text[from..at].to_ascii_lowercase();
+    [
+        "select ", "update ", "insert ", "delete ", "merge ", " where ", " set ", " join ",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<&str> {
+        let mut all = Vec::new();
+        hits(text, &mut all);
+        all.iter().map(|hit| &text[hit.range.clone()]).collect()
+    }
+
+    #[test]
+    fn values_behind_their_keys() {
+        for (text, value) in [
+            ("host=x password=hunter2 dbname=y", "hunter2"),
+            ("host=x password = 'hun ter2' dbname=y", "hun ter2"),
+            ("PGPASSWORD=hunter2 psql", "hunter2"),
+            ("{\"password\": \"correct horse\"}", "correct horse"),
+            ("{\\\"api_key\\\":\\\"abc\\\"}", "abc"),
+            ("?user=a&password=hunter&x=1", "hunter"),
+            ("password: hunter2", "hunter2"),
+            ("aws_secret_access_key = Ab3", "Ab3"),
+            ("requirepass hunter", "hunter"),
+            ("\\npassword=hunter", "hunter"),
+            ("password=correcthorse", "correcthorse"),
+        ] {
+            assert_eq!(found(text), [value], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_value() {
+        let none: [&str; 0] = [];
+        for text in [
+            "update t set password = crypt(?, gen_salt(?))",
+            "select 1 where a.token = b.token and t.secret=u.secret",
+            "select * from s where token = $1 and password = ?",
+            "update t set token = new_token where x",
+            "UPDATE t SET token=new_token, password=old.password where token = token2",
+            "\"users\".\"token\" = \"t\".\"token\"",
+            "password_encryption=md5",
+            "{\"password_encryption\": \"on\"}",
+            "token::text",
+            "select token from auth_tokens",
+            "password: see the vault",
+            "token: required",
+            "PGPASSWORD=$PASS psql",
+            "password=(not shown: a secret value)",
+            "password=*** host=x",
+            "a password in a connection string is reduced",
+        ] {
+            assert_eq!(found(text), none, "{text}");
+        }
+    }
+}

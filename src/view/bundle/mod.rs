@@ -1,0 +1,8 @@
+//! Bundles for people: what was captured, what is in one, what is otherwise in another; and how full the server is while it
+//! is captured.
+
+mod gauge;
+mod text;
+
+pub use gauge::Gauge;
+pub use text::{Captured, Missing, Shown, Verified, captured, compared, shown, verified};

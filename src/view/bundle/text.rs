@@ -1,0 +1,378 @@
+//! The results of `capture` and `bundle …`, as text and as JSON of the same values.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::analysis::compare::{Change, Comparison};
+use crate::analysis::glance::Glance;
+use crate::model::{Millis, RedactionLevel, Target, Timestamp, count};
+use crate::view::console::Style;
+use crate::view::header::identity;
+use crate::view::layout::{Column, table};
+use crate::view::sanitize::clean;
+
+/// What couldn't be had.
+#[derive(Clone, Debug, Serialize)]
+pub struct Missing {
+    pub at: Timestamp,
+    pub what: String,
+    pub why: String,
+}
+
+/// What a capture came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Captured {
+    pub schema: &'static str,
+    /// Where it is.
+    pub path: String,
+    pub sealed: bool,
+    pub sha256: Option<String>,
+    /// On disk.
+    pub bytes: u64,
+    pub target: Target,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    pub redaction: RedactionLevel,
+    pub frames: usize,
+    /// The frame with the most waiting and taken; `null` where there is none.
+    pub worst: Option<Glance>,
+    /// `null`: all that was asked for is there.
+    pub why_partial: Option<String>,
+    pub gaps: Vec<Missing>,
+    pub next: Vec<String>,
+}
+
+/// What is in a bundle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown {
+    pub schema: &'static str,
+    pub path: String,
+    pub sealed: bool,
+    pub stanch: String,
+    pub target: Target,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub redaction: RedactionLevel,
+    pub why_partial: Option<String>,
+    pub frames: Vec<Glance>,
+    /// Report and time.
+    pub redis: Vec<(String, Timestamp)>,
+    pub logs: usize,
+    pub gaps: Vec<Missing>,
+    /// Rules of the gate that were passed over, with the reason.
+    pub allowed: Vec<(String, String)>,
+    pub next: Vec<String>,
+}
+
+/// What `verify` found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verified {
+    pub schema: &'static str,
+    pub path: String,
+    pub sha256: Option<String>,
+    pub files: usize,
+    pub bytes: u64,
+    pub sealed: bool,
+    pub whole: bool,
+    pub faults: Vec<String>,
+    pub secrets: Vec<String>,
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        _ => format!("{} MiB", bytes.div_ceil(1 << 20)),
+    }
+}
+
+fn time(at: Timestamp) -> String {
+    at.utc().format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+fn clock(at: Timestamp) -> String {
+    at.utc().format("%H:%M:%S").to_string()
+}
+
+/// `label` padded, so that what is said of each stands in one column.
+fn line(out: &mut String, label: &str, text: &str) {
+    let _ = writeln!(out, "{label:<9} {}", clean(text));
+}
+
+fn redaction(level: RedactionLevel) -> &'static str {
+    match level {
+        RedactionLevel::Redacted => "values in statements and what looks secret were taken out",
+        RedactionLevel::None => "NOT REDACTED: values in statements and names are as they were",
+    }
+}
+
+fn missing(out: &mut String, gaps: &[Missing], style: Style) {
+    /// More are in the JSON.
+    const TOLD: usize = 10;
+    if gaps.is_empty() {
+        return;
+    }
+    let columns = [
+        Column::text("at"),
+        Column::text("missing"),
+        Column::text("why").flex(20),
+    ];
+    let rows = gaps
+        .iter()
+        .take(TOLD)
+        .map(|gap| vec![clock(gap.at), clean(&gap.what), clean(&gap.why)])
+        .collect();
+    let _ = write!(out, "\n{}", table(&columns, rows, style.width));
+    if gaps.len() > TOLD {
+        let _ = writeln!(out, "and {} more (--json has all)", gaps.len() - TOLD);
+    }
+}
+
+fn next(out: &mut String, commands: &[String]) {
+    for (n, command) in commands.iter().enumerate() {
+        line(out, if n == 0 { "next" } else { "" }, command);
+    }
+}
+
+/// `91 of 97 slots taken, 41 waiting for locks, oldest transaction 4m 05s`
+fn words(glance: &Glance) -> String {
+    let mut parts = Vec::new();
+    if let Some(used) = glance.used {
+        let of = glance
+            .usable
+            .map_or(String::new(), |of| format!(" of {of}"));
+        parts.push(format!("{used}{of} slots taken"));
+    }
+    if let Some(waiting) = glance.waiting.filter(|waiting| *waiting > 0) {
+        parts.push(format!("{waiting} waiting for locks"));
+    }
+    if let Some(age) = glance.oldest_transaction_ms {
+        parts.push(format!("oldest transaction {age}"));
+    }
+    if parts.is_empty() {
+        return "nothing could be read".into();
+    }
+    parts.join(", ")
+}
+
+/// What a capture came to, for a person.
+pub fn captured(result: &Captured, style: Style) -> String {
+    let mut out = format!("{}\n", style.strong(&identity(&result.target)));
+    let how = if result.sealed { "" } else { ", a folder" };
+    line(
+        &mut out,
+        "bundle",
+        &format!("{} ({}{how})", result.path, size(result.bytes)),
+    );
+    if let Some(sha256) = &result.sha256 {
+        line(&mut out, "sha256", sha256);
+    }
+    let frames = count(result.frames, "frame");
+    let span = format!(
+        "{frames}, {} to {}",
+        time(result.started_at),
+        clock(result.ended_at)
+    );
+    line(&mut out, "frames", &span);
+    if let Some(worst) = &result.worst {
+        line(
+            &mut out,
+            "worst",
+            &format!("{}: {}", clock(worst.at), words(worst)),
+        );
+    }
+    if let Some(why) = &result.why_partial {
+        line(&mut out, "partial", why);
+    }
+    line(&mut out, "redaction", redaction(result.redaction));
+    missing(&mut out, &result.gaps, style);
+    if !result.gaps.is_empty() {
+        out.push('\n');
+    }
+    next(&mut out, &result.next);
+    out
+}
+
+/// What is in a bundle, for a person.
+pub fn shown(result: &Shown, style: Style) -> String {
+    let mut out = format!("{}\n", style.strong(&identity(&result.target)));
+    let how = if result.sealed { "sealed" } else { "a folder" };
+    line(
+        &mut out,
+        "bundle",
+        &format!("{} ({how}, by stanch {})", result.path, result.stanch),
+    );
+    let ended = result.ended_at.map_or("?".into(), clock);
+    line(
+        &mut out,
+        "time",
+        &format!("{} to {ended}", time(result.started_at)),
+    );
+    if let Some(why) = &result.why_partial {
+        line(&mut out, "partial", why);
+    }
+    line(&mut out, "redaction", redaction(result.redaction));
+    for (rule, reason) in &result.allowed {
+        line(&mut out, "allowed", &format!("{rule}: {reason}"));
+    }
+    if !result.redis.is_empty() {
+        let reports: Vec<String> = result
+            .redis
+            .iter()
+            .map(|(report, at)| format!("{report} {}", clock(*at)))
+            .collect();
+        line(&mut out, "redis", &reports.join(", "));
+    }
+    if result.logs > 0 {
+        line(&mut out, "logs", &count(result.logs, "log"));
+    }
+    missing(&mut out, &result.gaps, style);
+    frames(&mut out, &result.frames, style);
+    next(&mut out, &result.next);
+    out
+}
+
+fn frames(out: &mut String, frames: &[Glance], style: Style) {
+    if frames.is_empty() {
+        return;
+    }
+    let columns = [
+        Column::number("#"),
+        Column::text("time (UTC)"),
+        Column::number("used"),
+        Column::number("usable"),
+        Column::number("active"),
+        Column::number("idle in xact"),
+        Column::number("idle").drop(1),
+        Column::number("other").drop(2),
+        Column::number("waiting"),
+        Column::number("oldest tx"),
+        Column::text("not read").flex(8),
+    ];
+    let number = |value: Option<usize>| value.map_or("?".into(), |value| value.to_string());
+    let age = |age: Option<Millis>| age.map_or("-".into(), |age| age.to_string());
+    let rows = frames
+        .iter()
+        .enumerate()
+        .map(|(n, frame)| {
+            vec![
+                (n + 1).to_string(),
+                clock(frame.at),
+                number(frame.used),
+                number(frame.usable),
+                number(frame.active),
+                number(frame.idle_in_transaction),
+                number(frame.idle),
+                number(frame.other),
+                number(frame.waiting),
+                age(frame.oldest_transaction_ms),
+                frame.failed.join(" "),
+            ]
+        })
+        .collect();
+    let _ = writeln!(out, "\n{}", table(&columns, rows, style.width));
+}
+
+/// What `verify` found, for a person.
+pub fn verified(result: &Verified, style: Style) -> String {
+    let sound = result.faults.is_empty() && result.secrets.is_empty();
+    let verdict = match (sound, result.sealed) {
+        (true, true) => "as it was sealed, and nothing secret was found in it",
+        (true, false) => "readable, and nothing secret was found in it; it was never sealed",
+        (false, _) => "NOT as it should be",
+    };
+    let mut out = format!("{}: {}\n", clean(&result.path), style.strong(verdict));
+    if let Some(sha256) = &result.sha256 {
+        line(&mut out, "sha256", sha256);
+    }
+    let files = format!("{}, {}", count(result.files, "file"), size(result.bytes));
+    line(&mut out, "files", &files);
+    for fault in &result.faults {
+        line(&mut out, "fault", fault);
+    }
+    for secret in &result.secrets {
+        line(&mut out, "secret", secret);
+    }
+    out
+}
+
+/// What is otherwise, for a person.
+pub fn compared(result: &Comparison, style: Style) -> String {
+    let mut out = String::new();
+    line(
+        &mut out,
+        "before",
+        &format!("{}: {}", time(result.before.at), words(&result.before)),
+    );
+    line(
+        &mut out,
+        "after",
+        &format!("{}: {}", time(result.after.at), words(&result.after)),
+    );
+    changes(&mut out, "finding", &result.findings, style);
+    changes(&mut out, "setting", &result.changes, style);
+    if !result.sessions.is_empty() {
+        let columns = [
+            Column::text("user").shrink(6),
+            Column::text("database").shrink(6),
+            Column::text("application").flex(8),
+            Column::number("before"),
+            Column::number("after"),
+            Column::number("new"),
+            Column::number("gone"),
+        ];
+        let text = |text: &Option<String>| text.as_deref().map_or("-".into(), clean);
+        let rows = result
+            .sessions
+            .iter()
+            .map(|row| {
+                vec![
+                    text(&row.user),
+                    text(&row.database),
+                    text(&row.application_name),
+                    row.before.to_string(),
+                    row.after.to_string(),
+                    row.new.to_string(),
+                    row.gone.to_string(),
+                ]
+            })
+            .collect();
+        let _ = write!(out, "\n{}", table(&columns, rows, style.width));
+    }
+    if result.findings.is_empty() && result.changes.is_empty() && result.sessions.is_empty() {
+        let _ = writeln!(out, "\nnothing else is otherwise");
+    }
+    if !result.still_in_transaction.is_empty() {
+        let pids: Vec<String> = result
+            .still_in_transaction
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let _ = writeln!(out, "\nin the same transaction in both: {}", pids.join(" "));
+    }
+    out
+}
+
+fn changes(out: &mut String, what: &str, changes: &[Change], style: Style) {
+    if changes.is_empty() {
+        return;
+    }
+    let columns = [
+        Column::text(what),
+        Column::text("before").flex(10),
+        Column::text("after").flex(10),
+    ];
+    let text = |text: &Option<String>| text.as_deref().map_or("-".into(), clean);
+    let rows = changes
+        .iter()
+        .map(|change| {
+            vec![
+                clean(&change.what),
+                text(&change.before),
+                text(&change.after),
+            ]
+        })
+        .collect();
+    let _ = write!(out, "\n{}", table(&columns, rows, style.width));
+}

@@ -1,0 +1,132 @@
+//! No planted secret survives the redaction of its place, and the gate would have found it had there been none.
+
+use std::io::Write as _;
+use std::time::Instant;
+
+use crate::corpus::{INNOCENT, PLANTED, Place, Planted};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use stanch::bundle::KnownSecrets;
+use stanch::sql::{detect, redacted, shown};
+
+fn redact(place: Place, text: &str) -> String {
+    if place.is_statement() {
+        shown(text).text
+    } else {
+        redacted(text).into_owned()
+    }
+}
+
+/// Whole groups of the secret's base64, so that its neighbours don't matter.
+fn base64_of(secret: &str) -> String {
+    let text = STANDARD_NO_PAD.encode(secret);
+    text[..text.len() / 4 * 4].to_owned()
+}
+
+fn holds(text: &str, secret: &str) -> bool {
+    let percent: Vec<u8> = percent_encoding::percent_decode_str(text).collect();
+    let known = KnownSecrets::new([("planted", secret)]);
+    text.contains(secret)
+        || String::from_utf8_lossy(&percent).contains(secret)
+        || text.contains(&base64_of(secret))
+        || known.find(text).is_some()
+}
+
+#[test]
+fn the_corpus_is_wide_and_its_names_differ() {
+    assert!(PLANTED.len() >= 100, "{}", PLANTED.len());
+    let mut names: Vec<_> = PLANTED.iter().map(|planted| planted.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), PLANTED.len());
+}
+
+#[test]
+fn no_planted_secret_survives() {
+    let mut faults = Vec::new();
+    for Planted {
+        name,
+        place,
+        text,
+        secret,
+    } in PLANTED.iter().copied()
+    {
+        let after = redact(place, text);
+        if holds(&after, secret) {
+            faults.push(format!("{name}: {after}"));
+        }
+        if redact(place, &after) != after {
+            faults.push(format!("{name}: changes again: {after}"));
+        }
+        if let Some(rule) = detect(&after) {
+            faults.push(format!(
+                "{name}: the gate finds {} in: {after}",
+                rule.name()
+            ));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_gate_finds_what_was_not_redacted() {
+    let mut faults = Vec::new();
+    for Planted {
+        name, place, text, ..
+    } in PLANTED.iter().copied()
+    {
+        let statement_changes = place.is_statement() && shown(text).text != text;
+        if detect(text).is_none() && !statement_changes {
+            faults.push(format!("{name}: {text}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn innocent_texts_stay_as_they_are() {
+    let mut faults = Vec::new();
+    for (place, text) in INNOCENT.iter().copied() {
+        let after = redact(place, text);
+        // Lists fold; that is no redaction.
+        if after != text && !after.contains(", …") {
+            faults.push(format!("{text}\n    became {after}"));
+        }
+        if let Some(rule) = detect(text) {
+            faults.push(format!("{}: {text}", rule.name()));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Told only when asked for: `cargo test --release thirty_megabytes -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn thirty_megabytes() {
+    let mut text = String::new();
+    while text.len() < 30_000_000 {
+        for (_, line) in INNOCENT {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    let mut out = std::io::stderr();
+    let start = Instant::now();
+    assert!(text.lines().all(|line| detect(line).is_none()));
+    writeln!(out, "detect, line by line: {:?}", start.elapsed()).unwrap();
+
+    let start = Instant::now();
+    assert_eq!(detect(&text), None);
+    writeln!(out, "detect, at once: {:?}", start.elapsed()).unwrap();
+
+    let known =
+        KnownSecrets::new((0..10).map(|n| (format!("{n}"), format!("hunter2-{n}-hunter2"))));
+    let start = Instant::now();
+    assert!(text.lines().all(|line| known.find(line).is_none()));
+    writeln!(out, "ten known secrets: {:?}", start.elapsed()).unwrap();
+
+    let start = Instant::now();
+    let replaced: u32 = text.lines().map(|line| shown(line).replaced).sum();
+    assert!(replaced > 0);
+    writeln!(out, "shown, {replaced} replaced: {:?}", start.elapsed()).unwrap();
+}

@@ -1,0 +1,457 @@
+//! `stanch capture` on real servers: what was captured before a kill, a full disk or a folder taken away is there; no secret
+//! survives; and what is replayed is what was seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stanch::bundle::{Bundle, KnownSecrets};
+use stanch::drill::{CacheIncident, CacheScene, Incident, find_tool};
+
+use crate::corpus::{PLANTED, Planted};
+use crate::harness::{
+    self, REPORTS, Run, admin, bin_dir, client, command, folder, path, run, say, scene, sql,
+    stanch_as, stanch_command,
+};
+
+/// The only bundle in a folder.
+fn only(place: &Path) -> PathBuf {
+    let mut all: Vec<PathBuf> = fs::read_dir(place)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("stanch-")
+        })
+        .collect();
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+fn from(args: &[&str], bundle: &Path) -> Run {
+    let bundle = bundle.display().to_string();
+    run(command(&[args, &["--from", &bundle]].concat()))
+}
+
+/// Every report says of a frame what it says of the same snapshot by itself, sealed or not, also with the server gone.
+#[tokio::test]
+async fn every_report_replays_every_frame() {
+    let (server, scene) = scene(Incident::LockQueue).await;
+    let folder = folder();
+    let out = folder.path().display().to_string();
+    let spec = admin(&server);
+    let args = [
+        "capture", "--every", "300ms", "--for", "1s", "--out", &out, "--json",
+    ];
+    let captured = stanch_as(&spec, &args).expect_code(0).json();
+    assert_eq!(captured["why_partial"], Value::Null, "{captured:#}");
+    assert!(
+        captured["frames"]
+            .as_u64()
+            .is_some_and(|frames| frames >= 3),
+        "{captured:#}"
+    );
+    drop((scene, server));
+    let sealed = only(folder.path());
+    assert_eq!(
+        sealed.display().to_string(),
+        captured["path"].as_str().expect("a path")
+    );
+    let unpacked = folder.path().join("unpacked");
+    fs::create_dir(&unpacked).expect("a folder");
+    let decoder = zstd::Decoder::new(fs::File::open(&sealed).expect("it")).expect("zstd");
+    tar::Archive::new(decoder)
+        .unpack(&unpacked)
+        .expect("unpacked");
+    let root = only(&unpacked);
+    let bundle = Bundle::open(&sealed).expect("a bundle");
+    for frame in bundle.frames() {
+        let number = frame.number.to_string();
+        for report in REPORTS {
+            for format in [
+                &[][..],
+                &["--json"],
+                &["-o", "md"],
+                &["-o", "csv"],
+                &["--check"],
+            ] {
+                let args = [report, format].concat();
+                let single = from(&args, &root.join(&frame.path));
+                assert!(
+                    !single.stdout.is_empty() && single.code <= 2,
+                    "{args:?}: {single:?}"
+                );
+                for bundle in [&sealed, &root] {
+                    let replay = from(&[&args[..], &["--at", &number]].concat(), bundle);
+                    assert_eq!(replay.stdout, single.stdout, "{args:?}");
+                    assert_eq!(
+                        (replay.code, replay.stderr.as_str()),
+                        (single.code, ""),
+                        "{args:?}"
+                    );
+                }
+            }
+        }
+    }
+    let verified = run(command(&[
+        "bundle",
+        "verify",
+        &sealed.display().to_string(),
+    ]));
+    assert!(verified.expect_code(0).stdout.contains("as it was sealed"));
+    let book = ["runbook", "run", "lock-pileup", "--at", "worst"];
+    let walked = from(&book, &sealed);
+    assert!(!walked.stderr.contains("no server"), "{walked:?}");
+    assert!([0, 2, 4, 6].contains(&walked.code), "{walked:?}");
+}
+
+/// Killed at any moment, what has a name is whole.
+#[tokio::test]
+async fn killed_at_any_moment() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec(server.superuser(), "postgres");
+    for wait in [0, 20, 60, 120, 200, 310, 430, 570, 710] {
+        let folder = folder();
+        let out = folder.path().display().to_string();
+        let mut capture = stanch_command(&spec, &["capture", "--every", "50ms", "--out", &out]);
+        capture.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = capture.spawn().expect("it runs");
+        let root = loop {
+            let there = fs::read_dir(folder.path()).expect("a folder").next();
+            match there {
+                Some(entry) => break entry.expect("an entry").path(),
+                None => tokio::time::sleep(Duration::from_millis(2)).await,
+            }
+        };
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        let bundle = match Bundle::open(&root) {
+            Ok(bundle) => bundle,
+            // Before the first file had its name.
+            Err(error) => {
+                assert!(wait < 60, "{wait} ms: {error}");
+                continue;
+            }
+        };
+        assert!(
+            bundle
+                .why_partial()
+                .is_some_and(|why| why.contains("cut off"))
+        );
+        assert!(
+            wait < 400 || !bundle.frames().is_empty(),
+            "{wait} ms: no frame"
+        );
+        bundle
+            .each_frame(&mut |_, _| {})
+            .expect("every frame is whole");
+        if !bundle.frames().is_empty() {
+            let told = from(&["triage", "--json"], &root);
+            assert!(told.stderr.contains("a partial bundle"), "{told:?}");
+            assert_eq!(told.json()["schema"], "stanch.triage/1");
+            let sealed = run(command(&["bundle", "seal", &root.display().to_string()]));
+            assert_eq!(sealed.code, 3, "{sealed:?}");
+            assert!(sealed.stderr.contains("a partial bundle"), "{sealed:?}");
+        }
+    }
+}
+
+/// A disk of its own that is full soon. As root only, and where mounting is allowed.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: PathBuf, size: &str) -> Option<Self> {
+        fs::create_dir(&at).expect("a folder");
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(&at);
+        let done = mount.stderr(Stdio::null()).status();
+        done.is_ok_and(|status| status.success())
+            .then_some(Self(at))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk() {
+    let place = folder();
+    let Some(disk) = Disk::mount(place.path().join("disk"), "256k") else {
+        say("no file system can be mounted here: a full disk is left out");
+        return;
+    };
+    let server = harness::server(&[]).await;
+    let spec = server.spec(server.superuser(), "postgres");
+    let out = disk.0.display().to_string();
+    let args = [
+        "capture", "--every", "50ms", "--for", "2s", "--out", &out, "--json",
+    ];
+    let capture = stanch_as(&spec, &args);
+    assert_eq!(capture.code, 3, "{capture:?}");
+    assert!(capture.stderr.contains("wasn't written"), "{capture:?}");
+    let root = only(&disk.0);
+    let bundle = Bundle::open(&root).expect("a bundle");
+    let why = bundle.why_partial().expect("partial");
+    assert!(why.contains("couldn't be written"), "{why}");
+    assert!(!bundle.frames().is_empty() && !bundle.gaps().is_empty());
+    bundle
+        .each_frame(&mut |_, _| {})
+        .expect("every frame is whole");
+    assert_eq!(capture.json()["frames"], bundle.frames().len());
+    from(&["pg", "connections"], &root).expect_code(0);
+}
+
+#[tokio::test]
+async fn a_folder_that_is_removed() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec(server.superuser(), "postgres");
+    let place = folder();
+    let out = place.path().join("in/here");
+    let shown = out.display().to_string();
+    let mut capture = stanch_command(
+        &spec,
+        &[
+            "capture", "--every", "50ms", "--for", "2s", "--out", &shown, "--json",
+        ],
+    );
+    capture.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = capture.spawn().expect("it runs");
+    let begun = Instant::now();
+    let frames = |root: &Path| fs::read_dir(root.join("frames")).map_or(0, Iterator::count);
+    harness::eventually("a few frames", || {
+        fs::read_dir(&out)
+            .is_ok_and(|mut all| all.any(|root| root.is_ok_and(|root| frames(&root.path()) > 3)))
+    })
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    // What is written meanwhile makes a folder that isn't empty.
+    let gone = place.path().join("in");
+    harness::eventually("it is removed", || fs::remove_dir_all(&gone).is_ok()).await;
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    let bundle = Bundle::open(&only(&out)).expect("a bundle");
+    assert!(bundle.frames().len() > 10, "{}", bundle.frames().len());
+    assert_eq!(bundle.frames()[0].number, 1);
+    bundle
+        .each_frame(&mut |_, _| {})
+        .expect("every frame is whole");
+}
+
+/// The server goes away and comes back: what there was is kept, and what was missing is told.
+#[tokio::test]
+async fn a_server_that_is_gone() {
+    let place = folder();
+    let out = place.path().display().to_string();
+    let args = [
+        "capture",
+        "--json",
+        "--out",
+        &out,
+        "-h",
+        "/nonexistent",
+        "-p",
+        "5999",
+    ];
+    let capture = run(command(&args));
+    assert_eq!(capture.code, 3, "{capture:?}");
+    let told = capture.json();
+    assert_eq!(
+        (&told["frames"], &told["why_partial"]),
+        (&0.into(), &"the server was never read".into())
+    );
+    assert_eq!(told["gaps"][0]["what"], "frame");
+    let bundle = only(place.path());
+    let shown = run(command(&["bundle", "show", &bundle.display().to_string()])).expect_code(0);
+    assert!(
+        shown.stdout.contains("the server was never read"),
+        "{shown:?}"
+    );
+    assert_eq!(from(&["triage"], &bundle).code, 65);
+}
+
+/// No slot for anybody is a frame as well.
+#[tokio::test]
+async fn a_full_server() {
+    let (server, scene) = scene(Incident::Exhaustion).await;
+    let place = folder();
+    let out = place.path().display().to_string();
+    let app = server.spec("app_rw", "shop");
+    let capture = stanch_as(
+        &app,
+        &["capture", "--json", "--wait-slot", "0s", "--out", &out],
+    );
+    assert_eq!(capture.code, 3, "{capture:?}");
+    assert_eq!(capture.json()["frames"], 1);
+    drop((scene, server));
+    let triage = from(&["triage", "--json"], &only(place.path())).expect_code(2);
+    assert_eq!(triage.json()["findings"][0]["id"], "conn.exhausted");
+}
+
+/// All that is in a bundle, unpacked.
+fn text_of(bundle: &Path) -> String {
+    let decoder = zstd::Decoder::new(fs::File::open(bundle).expect("it")).expect("zstd");
+    let mut text = String::new();
+    for entry in tar::Archive::new(decoder).entries().expect("entries") {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut entry.expect("an entry"), &mut bytes).expect("bytes");
+        text.push_str(&String::from_utf8(bytes).expect("UTF-8"));
+    }
+    text
+}
+
+fn assert_none_of_them(text: &str, planted: &[Planted]) {
+    // Short ones stand in any text by chance.
+    let all = planted.iter().map(|secret| (secret.name, secret.secret));
+    let known = KnownSecrets::new(all);
+    for line in text.lines() {
+        assert_eq!(known.find(line), None, "{line}");
+    }
+}
+
+/// Every secret of the corpus as a statement or an application_name of a session: PostgreSQL keeps the last statement of an
+/// idle session, also of one that failed.
+#[tokio::test]
+async fn no_secret_survives_a_real_server() {
+    let server = harness::server(&[
+        ("max_connections", "300"),
+        ("track_activity_query_size", "4096"),
+    ])
+    .await;
+    let spec = server.spec(server.superuser(), "postgres");
+    let mut all = Vec::new();
+    for secret in PLANTED {
+        let client = client(&spec, "x").await;
+        if secret.place.is_statement() {
+            let _ = client.batch_execute(secret.text).await;
+        } else {
+            let name: String = secret.text.chars().filter(|c| !c.is_control()).collect();
+            let quoted = name.replace('\'', "''");
+            sql(
+                &client,
+                &format!("SET application_name = E'{}'", quoted.replace('\\', "\\\\")),
+            )
+            .await;
+        }
+        all.push(client);
+    }
+    let place = folder();
+    let out = place.path().display().to_string();
+    stanch_as(&spec, &["capture", "--out", &out]).expect_code(0);
+    let text = text_of(&only(place.path()));
+    assert!(text.contains("\"query\""), "the sessions are in it");
+    assert_none_of_them(&text, PLANTED);
+    // What is shown live is what would be saved.
+    for report in REPORTS {
+        let live = stanch_as(&spec, &[report, &["--json"]].concat());
+        assert_none_of_them(&live.stdout, PLANTED);
+    }
+    assert_none_of_them(
+        &stanch_as(&spec, &["query", "run", "activity"]).stdout,
+        PLANTED,
+    );
+    // Unredacted, it is loud, and what carries a password isn't in it even so.
+    let loud = folder();
+    let out = loud.path().display().to_string();
+    let run = stanch_as(
+        &spec,
+        &["capture", "--out", &out, "--unredacted", "--no-seal"],
+    );
+    assert!(run.stderr.contains("--unredacted"), "{run:?}");
+    let root = only(loud.path());
+    assert!(root.display().to_string().contains("UNREDACTED"));
+    let told = from(&["triage"], &root);
+    assert!(told.stderr.contains("isn't redacted"), "{told:?}");
+    drop(all);
+}
+
+/// Each report of Redis, live and replayed: a saved one and those of a capture.
+#[tokio::test]
+async fn reports_of_redis_replay() {
+    let Some(redis) = find_tool(&path(), "redis-server") else {
+        say("there is no redis-server here: left out");
+        return;
+    };
+    let database = harness::server(&[]).await;
+    let spec = database.spec(database.superuser(), "postgres");
+    for incident in CacheIncident::ALL {
+        let scene = CacheScene::set(incident, &redis, &bin_dir())
+            .await
+            .expect("a scene");
+        let url = scene.redis_url();
+        let place = folder();
+        let mut seen = Vec::new();
+        for (report, options) in [
+            ("info", &["--sample", "50ms"][..]),
+            ("hotkeys", &[]),
+            ("bigkeys", &[]),
+            ("expiry", &[]),
+            ("stampede", &["--listen", "50ms"]),
+            ("queues", &[]),
+        ] {
+            for format in [&[][..], &["--json"], &["-o", "csv"], &["-o", "md"]] {
+                let file = place
+                    .path()
+                    .join(format!("{}.json", seen.len()))
+                    .display()
+                    .to_string();
+                let args = [&["redis", report], format].concat();
+                let read = [&args[..], options, &["--redis", &url, "--save", &file]].concat();
+                let live = run(command(&read));
+                assert!(
+                    live.code <= 3 && !live.stdout.is_empty(),
+                    "{read:?}: {live:?}"
+                );
+                seen.push((
+                    args.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                    file,
+                    live,
+                ));
+            }
+        }
+        let file = place.path().join("triage.json").display().to_string();
+        let live = stanch_as(&spec, &["triage", "--redis", &url, "--save", &file]);
+        assert!(live.stdout.contains("Redis"), "{live:?}");
+        seen.push((vec!["triage".into()], file, live));
+        let out = place.path().display().to_string();
+        let captured = stanch_as(
+            &spec,
+            &["capture", "--redis", &url, "--out", &out, "--json"],
+        );
+        drop(scene);
+        for (args, file, live) in &seen {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let replay = run(command(&[&args[..], &["--from", file]].concat()));
+            assert_eq!(
+                (&replay.stdout, replay.code),
+                (&live.stdout, live.code),
+                "{args:?}"
+            );
+        }
+        let bundle = only(place.path());
+        let gaps = captured.json()["gaps"].clone();
+        for report in ["info", "hotkeys", "bigkeys", "expiry", "stampede", "queues"] {
+            let shown = from(&["redis", report, "--json"], &bundle);
+            if gaps.to_string().contains(&format!("redis {report}")) {
+                assert_eq!(shown.code, 65, "{report}: {shown:?}");
+            } else {
+                assert_eq!(
+                    shown.json()["schema"],
+                    format!("stanch.{report}/1"),
+                    "{captured:?}"
+                );
+            }
+        }
+        assert!(
+            from(&["triage"], &bundle).stdout.contains("Redis"),
+            "{captured:?}"
+        );
+    }
+}
