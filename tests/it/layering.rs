@@ -126,7 +126,7 @@ fn outside_crates_stay_where_they_belong() {
         ("socket2", &["source"]),
         ("std::process::Command", &["drill"]),
         ("Utc::now", &["cli"]),
-        ("tar", &["bundle"]),
+        (" tar", &["bundle"]),
         ("zstd", &["bundle", "logs"]),
         ("flate2", &["bundle", "logs"]),
         ("hmac", &["bundle"]),

@@ -332,6 +332,10 @@ async fn no_secret_survives_a_real_server() {
         if secret.place.is_statement() {
             let _ = client.batch_execute(secret.text).await;
         } else {
+            // PostgreSQL makes `?` of whatever isn't ASCII: then it is another text.
+            if !secret.text.is_ascii() {
+                continue;
+            }
             let name: String = secret.text.chars().filter(|c| !c.is_control()).collect();
             let quoted = name.replace('\'', "''");
             sql(

@@ -18,7 +18,7 @@ const SAMPLES: [(&str, &str, &str); 37] = [
     ("LATIN4", "a2b1", "ĸą"),
     ("LATIN5", "fdf0dd", "ığİ"),
     ("LATIN6", "a1bf", "Ąŋ"),
-    ("LATIN7", "c0ffd0", "Ą’Š"),
+    ("LATIN7", "c0e0d0", "ĄąŠ"),
     ("LATIN8", "a1a2", "Ḃḃ"),
     ("LATIN9", "a4bd", "€œ"),
     ("LATIN10", "aaba", "Șș"),

@@ -5,7 +5,7 @@ use crate::analysis::redis::Look;
 use crate::analysis::triage;
 use crate::cli::args::TriageArgs;
 use crate::cli::fault::Fault;
-use crate::cli::redis_look;
+use crate::cli::redis::look as redis_look;
 use crate::cli::rounds::{self, Check, Job};
 use crate::cli::settings;
 use crate::model::{ExitCode, Snapshot};

@@ -8,8 +8,8 @@ use crate::analysis::redis::expiry::{self, CliffLimits, Expiry};
 use crate::cli::args::redis::ExpiryArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
-use crate::cli::redis_place::{self, Looker};
-use crate::cli::redis_saved;
+use crate::cli::redis::place::{self as redis_place, Looker};
+use crate::cli::redis::saved as redis_saved;
 use crate::model::ExitCode;
 use crate::source::redis::expiry_pass;
 

@@ -9,8 +9,8 @@ use crate::analysis::redis_command;
 use crate::cli::args::redis::HotkeysArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
-use crate::cli::redis_place::{self, Looker};
-use crate::cli::redis_saved;
+use crate::cli::redis::place::{self as redis_place, Looker};
+use crate::cli::redis::saved as redis_saved;
 use crate::model::{ExitCode, Millis, RedisCoverage, Timestamp};
 use crate::source::redis::{
     Fleet, HotOptions, HotPass, Lfu, MonitorLimits, lfu_pass, monitor_pass, probe_lfu,

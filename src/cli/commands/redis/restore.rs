@@ -4,7 +4,7 @@ use crate::action::{OptIn, SettingChange};
 use crate::cli::args::redis::RedisOnly;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
-use crate::cli::redis_place;
+use crate::cli::redis::place as redis_place;
 use crate::cli::rounds;
 use crate::cli::settings::ActSettings;
 use crate::journal::{Event, Journal, JournalError};

@@ -6,7 +6,7 @@ use crate::action::{ApprovedSession, OptIn, SettingChange, end_session, start_se
 use crate::cli::args::redis::HotkeysArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
-use crate::cli::redis_place::Looker;
+use crate::cli::redis::place::Looker;
 use crate::cli::settings::ActSettings;
 use crate::journal::{Effect, Event, JournalError};
 use crate::model::{HotMethod, Outcome};

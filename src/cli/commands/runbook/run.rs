@@ -12,7 +12,7 @@ use crate::cli::commands::Context;
 use crate::cli::commands::act::{Asking, lock, run_name};
 use crate::cli::fault::Fault;
 use crate::cli::person::Person;
-use crate::cli::redis_saved;
+use crate::cli::redis::saved as redis_saved;
 use crate::cli::rounds;
 use crate::cli::settings::{self as cli_settings, ActSettings, ConnectSettings};
 use crate::config::RedisConfig;

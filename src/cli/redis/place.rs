@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::args::redis::{RedisArgs, RedisOnly, WalkArgs};
-use super::commands::Context;
-use super::fault::Fault;
-use super::settings;
-use super::stop::Stops;
+use crate::cli::args::redis::{RedisArgs, RedisOnly, WalkArgs};
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::settings;
+use crate::cli::stop::Stops;
 use crate::keys::Pattern;
 use crate::source::postgres::Environment;
 use crate::source::redis::{self, Budget, Fleet, Limits, RedisAddress, TlsFiles, Watch};

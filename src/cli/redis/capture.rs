@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::redis_look;
-use super::redis_place;
-use super::rounds::local_now;
+use super::look as redis_look;
+use super::place as redis_place;
 use crate::bundle::{self, Tokens};
+use crate::cli::rounds::local_now;
 use crate::config::RedisConfig;
 use crate::model::Timestamp;
 use crate::operate::redis_report;

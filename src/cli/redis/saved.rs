@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::args::redis::KeepArgs;
-use super::commands::Context;
-use super::fault::Fault;
 use crate::analysis::redis::RedisReport;
 use crate::bundle::{self, Bundle, BundleError};
+use crate::cli::args::redis::KeepArgs;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
 use crate::source::saved::{self, When};
 
 /// A saved report, or what is read now, as it may be seen and as it is kept.

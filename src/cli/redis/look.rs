@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::args::redis::RedisArgs;
-use super::commands::Context;
-use super::fault::Fault;
-use super::redis_place::{self, Looker};
-use super::rounds::local_now;
-use super::settings;
+use super::place::{self as redis_place, Looker};
 use crate::analysis::redis::Look;
 use crate::analysis::redis::queues::judged;
 use crate::analysis::redis::stampede::{self, Around};
 use crate::bundle;
+use crate::cli::args::redis::RedisArgs;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::rounds::local_now;
+use crate::cli::settings;
 use crate::config::RedisConfig;
 use crate::keys::Pattern;
 use crate::model::{KeyName, Section, Timestamp};
