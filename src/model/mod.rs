@@ -7,6 +7,7 @@ mod effect;
 mod exit;
 mod finding;
 mod lock;
+mod log;
 mod origin;
 mod redis;
 mod secret;
@@ -23,6 +24,7 @@ pub use effect::{Done, Outcome, Signal, Verb};
 pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
+pub use log::LogMoment;
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use redis::{
     Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound, HotGroup,
