@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod effect;
 pub mod redis;
+pub mod report;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -14,6 +15,7 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand,
 use self::budget::BudgetCommand;
 use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
 use self::redis::{RedisArgs, RedisCommand};
+use self::report::ReportArgs;
 use super::complete;
 use crate::drill::{CacheIncident, Incident};
 use crate::model::{ExitCode, SessionState};
@@ -176,6 +178,8 @@ pub enum Command {
     /// Does everything that can connect fit into what the server has?
     #[command(subcommand)]
     Budget(BudgetCommand),
+    /// The postmortem of what was captured and done: Markdown, and one HTML file; what people write in it is kept
+    Report(ReportArgs),
     /// A throwaway server with a real incident on it, to practise on
     Drill(DrillArgs),
     /// What a shell reads to complete commands, options, and names of queries and targets

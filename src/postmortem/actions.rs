@@ -80,7 +80,10 @@ mod tests {
         assert_eq!(item.what, "Sum up (all) pools");
         assert_eq!(item.owner, "data, platform");
         assert_eq!(item.due, Some(day("2027-01-03")));
-        assert_eq!(of("x (owner: y, due: 2027-02-01)").due, Some(day("2027-02-01")));
+        assert_eq!(
+            of("x (owner: y, due: 2027-02-01)").due,
+            Some(day("2027-02-01"))
+        );
         assert_eq!(of("x (owner: y, due: soon)").due, None);
         assert_eq!(of("just do it").owner, "");
         assert_eq!(of("x (owner: y, due: +é)").due, None);

@@ -50,9 +50,7 @@ pub(super) fn departures(runs: &[Vec<Record>]) -> (Vec<Departure>, Vec<(String, 
             };
             // Of an included book only the way into it.
             let missed = book.steps.iter().filter(|step| {
-                step.book.is_empty()
-                    && !matches!(step.kind, Kind::Back)
-                    && !started(&step.id.text)
+                step.book.is_empty() && !matches!(step.kind, Kind::Back) && !started(&step.id.text)
             });
             unreached.push((id, missed.map(|step| step.id.text.clone()).collect()));
         }
@@ -64,26 +62,41 @@ fn departure<'e>(event: &'e Event, words: &Words<'_>) -> Option<(&'e str, String
     Some(match event {
         Event::Skipped { step, reason } => (step, format!("was left out: {reason}")),
         Event::StepEnd { step, came, next } if came == "timed out" || came == "error" => {
-            let on = next.as_ref().map_or(String::new(), |next| format!("; it went on with {next}"));
+            let on = next
+                .as_ref()
+                .map_or(String::new(), |next| format!("; it went on with {next}"));
             let came = match came.as_str() {
                 "error" => "came to nothing",
                 _ => "timed out",
             };
             (step, format!("{came}{on}"))
         }
-        Event::Answer { step, answer, attended: false } => {
+        Event::Answer {
+            step,
+            answer,
+            attended: false,
+        } => {
             let answer = words.answer(step, answer);
-            (step, format!("nobody was there to answer; the book's own answer was taken: {answer}"))
+            (
+                step,
+                format!("nobody was there to answer; the book's own answer was taken: {answer}"),
+            )
         }
-        Event::Answer { step, answer, attended: true } => {
-            (step, format!("answered: {}", words.answer(step, answer)))
-        }
-        Event::Expectation { step, that, held: false } => {
-            (step, format!("expected, and not so: {that}"))
-        }
-        Event::Note { step, question, text } if text == NOT_ANSWERED => {
-            (step, format!("not answered: {question}"))
-        }
+        Event::Answer {
+            step,
+            answer,
+            attended: true,
+        } => (step, format!("answered: {}", words.answer(step, answer))),
+        Event::Expectation {
+            step,
+            that,
+            held: false,
+        } => (step, format!("expected, and not so: {that}")),
+        Event::Note {
+            step,
+            question,
+            text,
+        } if text == NOT_ANSWERED => (step, format!("not answered: {question}")),
         _ => return None,
     })
 }

@@ -56,9 +56,11 @@ impl Cause {
         match self {
             Self::Leak => &[FindingId::ConnLeak, FindingId::TxIdleInTransaction],
             Self::PoolSum => &[FindingId::ConnOversizedPools],
-            Self::LongTransaction => {
-                &[FindingId::TxLong, FindingId::QueryStorm, FindingId::WaitDominant]
-            }
+            Self::LongTransaction => &[
+                FindingId::TxLong,
+                FindingId::QueryStorm,
+                FindingId::WaitDominant,
+            ],
             Self::LockQueue => &[
                 FindingId::LockQueueBehindDdl,
                 FindingId::LockCycle,
@@ -117,7 +119,11 @@ impl Suggestion {
             let Some(seen) = course.seen.iter().find(|seen| seen.id == *id) else {
                 continue;
             };
-            let bad = if seen.severity == Severity::Critical { 2 } else { 1 };
+            let bad = if seen.severity == Severity::Critical {
+                2
+            } else {
+                1
+            };
             self.measured(
                 format!(
                     "{id}, in {} of {} captures: {}",
@@ -133,21 +139,28 @@ impl Suggestion {
 
     fn server(&mut self, course: &Course) {
         let refused = |limit: &[SlotLimit]| {
-            let with = |frame: &&super::frame::Frame| frame.refusals.iter().any(|r| limit.contains(r));
+            let with =
+                |frame: &&super::frame::Frame| frame.refusals.iter().any(|r| limit.contains(r));
             course.frames.iter().filter(with).count()
         };
         match self.cause {
             Cause::PoolerMisconfigured => {
                 let n = refused(&[SlotLimit::Pooler]);
                 if n > 0 {
-                    self.measured(format!("in {n} captures the pooler itself refused a login"), 2 * n);
+                    self.measured(
+                        format!("in {n} captures the pooler itself refused a login"),
+                        2 * n,
+                    );
                 }
             }
             Cause::LimitLowered => {
-                for (limit, word) in [(SlotLimit::Role, "role"), (SlotLimit::Database, "database")] {
+                for (limit, word) in [(SlotLimit::Role, "role"), (SlotLimit::Database, "database")]
+                {
                     let n = refused(&[limit]);
                     if n > 0 {
-                        let text = format!("in {n} captures a login was refused by its {word}'s own limit");
+                        let text = format!(
+                            "in {n} captures a login was refused by its {word}'s own limit"
+                        );
                         self.measured(text, 2 * n);
                     }
                 }
@@ -155,7 +168,8 @@ impl Suggestion {
                     if let ChangeOf::MaxConnections(was, is) = change.what
                         && is < was
                     {
-                        let text = format!("max_connections went from {was} to {is} between two captures");
+                        let text =
+                            format!("max_connections went from {was} to {is} between two captures");
                         self.measured(text, course.frames.len());
                     }
                 }
@@ -163,9 +177,14 @@ impl Suggestion {
             Cause::Failover => {
                 for change in &course.changes {
                     let text = match change.what {
-                        ChangeOf::Restart(at) => format!("the server started anew at {}", clock(at)),
+                        ChangeOf::Restart(at) => {
+                            format!("the server started anew at {}", clock(at))
+                        }
                         ChangeOf::Role(_, is) => {
-                            format!("between two captures it became a {}", super::timeline::role(is))
+                            format!(
+                                "between two captures it became a {}",
+                                super::timeline::role(is)
+                            )
                         }
                         ChangeOf::MaxConnections(..) => continue,
                     };
@@ -181,16 +200,28 @@ impl Suggestion {
             Cause::LimitLowered => {
                 for row in drift.rows.iter().filter(|row| row.is_lower_limit) {
                     self.measured(
-                        format!("{} is {}, designed {}", row.what, row.live_words(), row.declared_words()),
+                        format!(
+                            "{} is {}, designed {}",
+                            row.what,
+                            row.live_words(),
+                            row.declared_words()
+                        ),
                         course.frames.len(),
                     );
                 }
             }
             Cause::PoolSum => {
-                for row in drift.workloads.iter().filter(|row| row.verdict == Match::Differs) {
+                for row in drift
+                    .workloads
+                    .iter()
+                    .filter(|row| row.verdict == Match::Differs)
+                {
                     if let (Some(most), Some(designed)) = (row.most, row.designed) {
                         self.measured(
-                            format!("{} had {most} connections, designed at most {designed}", row.name),
+                            format!(
+                                "{} had {most} connections, designed at most {designed}",
+                                row.name
+                            ),
                             course.frames.len(),
                         );
                     }
@@ -203,8 +234,14 @@ impl Suggestion {
     /// What a person said of releases and scaling: nobody measured it.
     fn answers(&mut self, runs: &[Vec<Record>]) {
         let (wanted, text) = match self.cause {
-            Cause::RolloutOverlap => ("release", "the operator answered that there was a release or a flag in the last hour"),
-            Cause::Autoscale => ("scaled", "the operator answered that instances, workers or jobs were scaled up in the last hour"),
+            Cause::RolloutOverlap => (
+                "release",
+                "the operator answered that there was a release or a flag in the last hour",
+            ),
+            Cause::Autoscale => (
+                "scaled",
+                "the operator answered that instances, workers or jobs were scaled up in the last hour",
+            ),
             _ => return,
         };
         let said = runs.iter().flatten().any(|record| {

@@ -142,7 +142,8 @@ impl Course {
         self.server(snapshot);
         self.sessions(snapshot);
         for (n, (_, names)) in self.followed.workloads.iter().enumerate() {
-            let is_of = |name: Option<&str>| name.is_some_and(|name| names.iter().any(|n| n == name));
+            let is_of =
+                |name: Option<&str>| name.is_some_and(|name| names.iter().any(|n| n == name));
             let now = connections::clients(snapshot)
                 .filter(|s| is_of(s.application_name.as_deref()))
                 .count();
@@ -156,11 +157,19 @@ impl Course {
         }
         let hidden = triage.head.coverage.sessions_hidden.unwrap_or(0);
         self.most_hidden = self.most_hidden.max(hidden);
-        if !self.redactions.iter().any(|known| known.rule == snapshot.redaction.rule) {
+        if !self
+            .redactions
+            .iter()
+            .any(|known| known.rule == snapshot.redaction.rule)
+        {
             self.redactions.push(snapshot.redaction.clone());
         }
         // Of a target that was reached more is known.
-        if self.target.as_ref().is_none_or(|target| target.server_version.is_none()) {
+        if self
+            .target
+            .as_ref()
+            .is_none_or(|target| target.server_version.is_none())
+        {
             self.target = Some(snapshot.target.clone());
         }
         self.frames.push(frame);
@@ -168,7 +177,11 @@ impl Course {
 
     fn found(&mut self, frame: &Frame, findings: &[triage::Finding]) {
         let at = frame.at;
-        let rank = (frame.slots.map(|s| s.used), frame.blocked, frame.oldest_transaction);
+        let rank = (
+            frame.slots.map(|s| s.used),
+            frame.blocked,
+            frame.oldest_transaction,
+        );
         let worse = self.worst.is_none_or(|worst| rank > worst);
         if worse {
             self.worst = Some(rank);
@@ -207,11 +220,18 @@ impl Course {
         let at = snapshot.taken_at;
         let report = connections::report(snapshot).data;
         if let Some(capacity) = report.capacity
-            && self.peak.as_ref().is_none_or(|peak| capacity.used > peak.capacity.used)
+            && self
+                .peak
+                .as_ref()
+                .is_none_or(|peak| capacity.used > peak.capacity.used)
         {
             let mut groups = report.groups;
             groups.truncate(8);
-            self.peak = Some(Peak { at, capacity, groups });
+            self.peak = Some(Peak {
+                at,
+                capacity,
+                groups,
+            });
         }
         let rank = |b: &Blockers| (b.blocked, b.longest_wait_ms);
         let worse = self
@@ -241,7 +261,9 @@ impl Course {
 
     fn server(&mut self, snapshot: &Snapshot) {
         let at = snapshot.taken_at;
-        let Some(server) = snapshot.server.get() else { return };
+        let Some(server) = snapshot.server.get() else {
+            return;
+        };
         let role = snapshot.target.role;
         if let Some((after, max, started, was)) = self.last_server {
             let mut change = |what| self.changes.push(Change { after, at, what });
@@ -288,7 +310,10 @@ impl Course {
 
     /// The names of the workloads that are followed.
     pub fn workload_names(&self) -> impl Iterator<Item = &str> {
-        self.followed.workloads.iter().map(|(name, _)| name.as_str())
+        self.followed
+            .workloads
+            .iter()
+            .map(|(name, _)| name.as_str())
     }
 
     /// From the first capture to the last.
@@ -298,12 +323,18 @@ impl Course {
 
     /// Who was behind a session that something was done to.
     pub fn who(&self, id: &BackendId) -> Option<&str> {
-        self.who.iter().find(|(known, _)| known == id).map(|(_, who)| who.as_str())
+        self.who
+            .iter()
+            .find(|(known, _)| known == id)
+            .map(|(_, who)| who.as_str())
     }
 
     /// Captures with a login that was refused for want of a slot.
     pub fn refused(&self) -> usize {
-        self.frames.iter().filter(|frame| !frame.refusals.is_empty()).count()
+        self.frames
+            .iter()
+            .filter(|frame| !frame.refusals.is_empty())
+            .count()
     }
 }
 

@@ -42,7 +42,11 @@ pub struct Material {
 
 impl Material {
     /// What has to be looked for in every capture.
-    pub fn followed(records: &[Vec<Record>], design: Option<&(Budget, Report)>, target: Option<&str>) -> Followed {
+    pub fn followed(
+        records: &[Vec<Record>],
+        design: Option<&(Budget, Report)>,
+        target: Option<&str>,
+    ) -> Followed {
         let workloads = design.and_then(|(budget, report)| {
             let server = drift::server_of(report, target).ok()?;
             Some(drift::names(budget, server))
@@ -94,7 +98,10 @@ pub fn make(material: Material) -> Postmortem {
         .iter()
         .filter_map(|records| Run::of(records, &course, &operators))
         .collect();
-    let drift = drift::drift(&course, design.as_ref().map(|(budget, report)| (budget, report)));
+    let drift = drift::drift(
+        &course,
+        design.as_ref().map(|(budget, report)| (budget, report)),
+    );
     let causes = suggest(&course, &drift, &records);
     let (timeline, log_left_out) = timeline(&Sources {
         course: &course,
@@ -126,7 +133,10 @@ pub fn make(material: Material) -> Postmortem {
 
 /// What people may call it otherwise.
 fn title(course: &Course, runs: &[Run]) -> String {
-    let worst = course.seen.iter().max_by_key(|seen| (seen.severity, std::cmp::Reverse(seen.id)));
+    let worst = course
+        .seen
+        .iter()
+        .max_by_key(|seen| (seen.severity, std::cmp::Reverse(seen.id)));
     let what = worst.map_or("Incident".to_owned(), |seen| {
         let mut text = seen.title.clone();
         if let Some(first) = text.get(..1) {
@@ -141,7 +151,12 @@ fn title(course: &Course, runs: &[Run]) -> String {
         .map(|target| target.name.clone().unwrap_or_else(|| target.label()))
         .or_else(|| runs.first().map(|run| run.target.clone()));
     let of = of.map_or(String::new(), |of| format!(" ({of})"));
-    let day = course.span().map(|(first, _)| first).or_else(|| runs.first().map(|run| run.began));
-    let day = day.map_or(String::new(), |at| format!(", {}", at.utc().format("%Y-%m-%d")));
+    let day = course
+        .span()
+        .map(|(first, _)| first)
+        .or_else(|| runs.first().map(|run| run.began));
+    let day = day.map_or(String::new(), |at| {
+        format!(", {}", at.utc().format("%Y-%m-%d"))
+    });
     format!("{what}{of}{day}")
 }

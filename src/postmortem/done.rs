@@ -44,11 +44,17 @@ pub struct Act {
 pub enum Came {
     Outcome(Outcome, Millis),
     /// A command, with what is said of its end.
-    Ended { well: bool, why: String },
+    Ended {
+        well: bool,
+        why: String,
+    },
     /// It was begun, and the journal doesn't say what came of it.
     Unknown,
     /// That was so; later the server was read and a person said what they make of it.
-    SeenLater { seen: String, answer: String },
+    SeenLater {
+        seen: String,
+        answer: String,
+    },
 }
 
 impl Came {
@@ -83,7 +89,9 @@ impl Came {
                     0 => String::new(),
                     _ => format!(" after {waited}"),
                 };
-                let why = outcome.reason().map_or(String::new(), |why| format!(": {why}"));
+                let why = outcome
+                    .reason()
+                    .map_or(String::new(), |why| format!(": {why}"));
                 format!("{}{after}{why}", self.word())
             }
             Self::Ended { why, .. } => format!("{}: {why}", self.word()),
@@ -126,7 +134,13 @@ impl Run {
         let mut open: Vec<(usize, usize)> = Vec::new();
         for record in records {
             match &record.event {
-                Event::RunStart { what, target, login, operator, .. } => {
+                Event::RunStart {
+                    what,
+                    target,
+                    login,
+                    operator,
+                    ..
+                } => {
                     let bare = what.strip_suffix(" (dry run)");
                     run.dry_run = bare.is_some();
                     run.what = bare.unwrap_or(what).to_owned();
@@ -146,9 +160,14 @@ impl Run {
                 Event::NotConfirmed { why } => run.not_confirmed.push(why.clone()),
                 Event::EffectIntent { n, effect } => {
                     open.push((*n, run.acts.len()));
-                    run.acts.push(Act::of(record.at, step.clone(), effect, course));
+                    run.acts
+                        .push(Act::of(record.at, step.clone(), effect, course));
                 }
-                Event::EffectResult { n, outcome, waited_ms } => {
+                Event::EffectResult {
+                    n,
+                    outcome,
+                    waited_ms,
+                } => {
                     let came = Came::Outcome(outcome.clone(), Millis(*waited_ms));
                     run.came(&open, *n, came);
                 }
@@ -193,7 +212,10 @@ impl Run {
                 None => words.push((act.came.word(), 1)),
             }
         }
-        let words: Vec<String> = words.iter().map(|(word, n)| format!("{n} {word}")).collect();
+        let words: Vec<String> = words
+            .iter()
+            .map(|(word, n)| format!("{n} {word}"))
+            .collect();
         match self.acts.len() {
             0 => "nothing was changed".into(),
             all => format!("{}: {}", count(all, "effect"), words.join(", ")),
@@ -218,7 +240,12 @@ impl Act {
             Effect::RollbackPrepared { gid, database } => {
                 format!("roll back the prepared transaction {gid} in {database}")
             }
-            Effect::RedisSetting { node, name, before, after } => {
+            Effect::RedisSetting {
+                node,
+                name,
+                before,
+                after,
+            } => {
                 format!("set {name} of {node} from {before:?} to {after:?}")
             }
             Effect::RedisSession { node, seconds } => {

@@ -75,7 +75,10 @@ impl DriftRow {
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn server_of<'r>(report: &'r Report, name: Option<&str>) -> Result<&'r ServerReport, String> {
+pub(super) fn server_of<'r>(
+    report: &'r Report,
+    name: Option<&str>,
+) -> Result<&'r ServerReport, String> {
     match report.servers.as_slice() {
         [] => Err("the budget declares no server".into()),
         [one] => Ok(one),
@@ -102,7 +105,11 @@ pub(super) fn names(budget: &Budget, server: &ServerReport) -> Vec<(String, Vec<
             .map(|workload| workload.name.clone());
         std::iter::once(row.name.clone()).chain(behind).collect()
     };
-    server.workloads.iter().map(|row| (row.name.clone(), of(row))).collect()
+    server
+        .workloads
+        .iter()
+        .map(|row| (row.name.clone(), of(row)))
+        .collect()
 }
 
 /// Compares; without a design only the advice.
@@ -119,10 +126,14 @@ pub(super) fn drift(course: &Course, design: Option<(&Budget, &Report)>) -> Drif
             .collect();
     }
     let Some((budget, report)) = design else {
-        all.no_design = Some("no budget was given (--budget), so nothing is known of the design".into());
+        all.no_design =
+            Some("no budget was given (--budget), so nothing is known of the design".into());
         return all;
     };
-    let name = course.target.as_ref().and_then(|target| target.name.as_deref());
+    let name = course
+        .target
+        .as_ref()
+        .and_then(|target| target.name.as_deref());
     let server = match server_of(report, name) {
         Ok(server) => server,
         Err(why) => {
@@ -164,7 +175,10 @@ pub(super) fn drift(course: &Course, design: Option<(&Budget, &Report)>) -> Drif
 type Live = (super::course::Settings, super::course::Settings);
 
 fn rows(server: &Server, live: Option<&Live>, all: &mut Vec<DriftRow>) {
-    let from = server.from.iter().find_map(|source| Some(source.at.as_ref()?.words()));
+    let from = server
+        .from
+        .iter()
+        .find_map(|source| Some(source.at.as_ref()?.words()));
     let max = server.max_connections;
     let numbers = [
         (
@@ -175,7 +189,12 @@ fn rows(server: &Server, live: Option<&Live>, all: &mut Vec<DriftRow>) {
         (
             "superuser_reserved_connections",
             Some(server.superuser_reserved),
-            live.map(|(first, last)| (first.server.superuser_reserved, last.server.superuser_reserved)),
+            live.map(|(first, last)| {
+                (
+                    first.server.superuser_reserved,
+                    last.server.superuser_reserved,
+                )
+            }),
         ),
         (
             "reserved_connections",
@@ -190,22 +209,32 @@ fn rows(server: &Server, live: Option<&Live>, all: &mut Vec<DriftRow>) {
             _ => Match::Unknown,
         };
         let lower = what == "max_connections"
-            && declared.zip(now).is_some_and(|(declared, (_, now))| u64::from(now) < declared);
+            && declared
+                .zip(now)
+                .is_some_and(|(declared, (_, now))| u64::from(now) < declared);
         all.push(DriftRow {
             what: what.into(),
             declared: declared.map(|number| number.to_string()),
             from: from.clone(),
             live: now.map(|(_, now)| now.to_string()),
-            was: now.filter(|(first, now)| first != now).map(|(first, _)| first.to_string()),
+            was: now
+                .filter(|(first, now)| first != now)
+                .map(|(first, _)| first.to_string()),
             verdict,
             is_lower_limit: lower,
         });
     }
     use crate::analysis::connections::LimitKind;
-    for (kind, list) in [(LimitKind::Role, &server.roles), (LimitKind::Database, &server.databases)] {
+    for (kind, list) in [
+        (LimitKind::Role, &server.roles),
+        (LimitKind::Database, &server.databases),
+    ] {
         for (name, limit, at) in list {
             let now = live.map(|(_, last)| {
-                let of = last.limits.iter().find(|now| now.kind == kind && now.name == *name);
+                let of = last
+                    .limits
+                    .iter()
+                    .find(|now| now.kind == kind && now.name == *name);
                 of.map(|now| now.limit)
             });
             all.push(DriftRow {
@@ -224,7 +253,13 @@ fn rows(server: &Server, live: Option<&Live>, all: &mut Vec<DriftRow>) {
         }
     }
     for (name, (value, at)) in &server.settings {
-        let of = |settings: &super::course::Settings| settings.judged.iter().find(|one| one.name == *name).cloned();
+        let of = |settings: &super::course::Settings| {
+            settings
+                .judged
+                .iter()
+                .find(|one| one.name == *name)
+                .cloned()
+        };
         let now = live.and_then(|(_, last)| of(last));
         let before = live.and_then(|(first, _)| of(first)).map(|one| one.words());
         let known = now.as_ref().filter(|now| now.verdict != Verdict::Unknown);
@@ -271,7 +306,9 @@ fn amount(text: &str, unit: Option<&str>) -> Option<u64> {
         return Some(ms.0);
     }
     let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let number: u64 = text[..digits].parse().ok()?;
     // PostgreSQL's blocks come as a unit of `8kB`.
     let given = text[digits..].trim();

@@ -2,7 +2,7 @@
 
 use crate::analysis::{connections, triage};
 use crate::model::{
-    Clock, FindingId, Millis, Severity, Session, SessionState, SlotLimit, Snapshot, Timestamp,
+    Clock, FindingId, Millis, Session, SessionState, Severity, SlotLimit, Snapshot, Timestamp,
 };
 
 /// Applications that are kept of one capture; the rest is counted together.
@@ -125,7 +125,11 @@ impl Frame {
             longest_wait,
             applications,
             other_applications: rest.iter().map(|(_, count)| count).sum(),
-            refusals: snapshot.refusals.iter().map(|refusal| refusal.limit).collect(),
+            refusals: snapshot
+                .refusals
+                .iter()
+                .map(|refusal| refusal.limit)
+                .collect(),
             findings: triage
                 .findings
                 .iter()
@@ -137,7 +141,9 @@ impl Frame {
 
     /// Something at warning or above was found.
     pub fn is_trouble(&self) -> bool {
-        self.findings.iter().any(|(_, severity)| *severity > Severity::Info)
+        self.findings
+            .iter()
+            .any(|(_, severity)| *severity > Severity::Info)
     }
 
     /// Enough was read to say that nothing is wrong.

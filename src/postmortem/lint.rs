@@ -31,7 +31,10 @@ pub fn lint(markdown: &str, today: NaiveDate) -> Vec<Lint> {
     };
     let mut all = Vec::new();
     let mut say = |line: usize, what: String| all.push(Lint { line, what });
-    for (name, what) in [("title", "no title"), ("authors", "nobody is named as author")] {
+    for (name, what) in [
+        ("title", "no title"),
+        ("authors", "nobody is named as author"),
+    ] {
         match part(name) {
             Some((body, line)) if is_open(body).is_some() => say(line, what.into()),
             Some(_) => {}
@@ -40,9 +43,15 @@ pub fn lint(markdown: &str, today: NaiveDate) -> Vec<Lint> {
     }
     match part("status") {
         Some((body, line)) => {
-            let status = body.trim().trim_matches(['*', '_', '`', '.']).to_lowercase();
+            let status = body
+                .trim()
+                .trim_matches(['*', '_', '`', '.'])
+                .to_lowercase();
             if !STATUSES.contains(&status.as_str()) {
-                say(line, format!("the status is one of: {}", STATUSES.join(", ")));
+                say(
+                    line,
+                    format!("the status is one of: {}", STATUSES.join(", ")),
+                );
             }
         }
         None => say(1, missing("status")),
@@ -104,7 +113,12 @@ fn cells(line: &str) -> Option<Vec<String>> {
     if cells.last().is_some_and(|cell| cell.trim().is_empty()) {
         cells.pop();
     }
-    Some(cells.into_iter().map(|cell| cell.trim().to_owned()).collect())
+    Some(
+        cells
+            .into_iter()
+            .map(|cell| cell.trim().to_owned())
+            .collect(),
+    )
 }
 
 fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize, String)) {
@@ -116,16 +130,25 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
         say(line, "no action item at all".into());
         return;
     };
-    let at = |wanted: &str| head.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    let at = |wanted: &str| {
+        head.iter()
+            .position(|name| name.eq_ignore_ascii_case(wanted))
+    };
     let (Some(what), Some(owner), Some(due), Some(kind)) =
         (at("what"), at("owner"), at("due"), at("type"))
     else {
-        say(head_line, "the columns of the action items are what, owner, due and type".into());
+        say(
+            head_line,
+            "the columns of the action items are what, owner, due and type".into(),
+        );
         return;
     };
     let mut items = 0;
     for (line, row) in rows {
-        if row.iter().all(|cell| cell.trim_matches([':', '-']).is_empty() && !cell.is_empty()) {
+        if row
+            .iter()
+            .all(|cell| cell.trim_matches([':', '-']).is_empty() && !cell.is_empty())
+        {
             continue;
         }
         let cell = |n: usize| row.get(n).map_or("", String::as_str);
@@ -138,7 +161,10 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
         // Struck out or ticked: it is done, and its day may have passed.
         let is_done = name.starts_with("~~") || name.to_lowercase().starts_with("[x]");
         if is_empty(name) {
-            say(line, "an action item that doesn't say what is to be done".into());
+            say(
+                line,
+                "an action item that doesn't say what is to be done".into(),
+            );
         }
         if is_empty(cell(owner)) {
             say(line, "an action item without an owner".into());
@@ -148,14 +174,21 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
             text => match text.parse::<NaiveDate>() {
                 Err(_) => say(line, format!("{text:?} is no date such as {today}")),
                 Ok(day) if day < today && !is_done => {
-                    say(line, format!("due on {day}, which has passed (done? then [x] before it)"));
+                    say(
+                        line,
+                        format!("due on {day}, which has passed (done? then [x] before it)"),
+                    );
                 }
                 Ok(_) => {}
             },
         }
         let kind = cell(kind).to_lowercase();
         if !TYPES.contains(&kind.as_str()) {
-            let given = if is_empty(&kind) { "no type".to_owned() } else { format!("{kind:?} is no type") };
+            let given = if is_empty(&kind) {
+                "no type".to_owned()
+            } else {
+                format!("{kind:?} is no type")
+            };
             say(line, format!("{given}; there are: {}", TYPES.join(", ")));
         }
     }

@@ -52,16 +52,21 @@ enum Mark<'t> {
 
 /// What a line says, where it means to be a marker.
 fn mark(line: &str) -> Option<Result<Mark<'_>, ()>> {
-    let inner = line.trim_start_matches('\u{feff}').trim().strip_prefix("<!--")?;
+    let inner = line
+        .trim_start_matches('\u{feff}')
+        .trim()
+        .strip_prefix("<!--")?;
     let inner = inner.trim_start();
     let (closes, rest) = match inner.strip_prefix('/') {
         Some(rest) => (true, rest.trim_start()),
         None => (false, inner),
     };
-    let (kind, rest) = [Kind::Generated, Kind::People].into_iter().find_map(|kind| {
-        let rest = rest.strip_prefix(kind.word())?.trim_start();
-        Some((kind, rest.strip_prefix(':')?))
-    })?;
+    let (kind, rest) = [Kind::Generated, Kind::People]
+        .into_iter()
+        .find_map(|kind| {
+            let rest = rest.strip_prefix(kind.word())?.trim_start();
+            Some((kind, rest.strip_prefix(':')?))
+        })?;
     let read = || {
         let mut words = rest.strip_suffix("-->")?.split_whitespace();
         let name = words.next().filter(|name| is_name(name))?;
@@ -85,7 +90,9 @@ fn mark(line: &str) -> Option<Result<Mark<'_>, ()>> {
 
 fn is_name(name: &str) -> bool {
     !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// Reads a document back, every byte of it in one of the pieces or in a marker.
@@ -103,18 +110,24 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, Damage> {
         let start = at;
         at += whole.len();
         let Some(mark) = mark(whole) else { continue };
-        let mark = mark.map_err(|()| {
-            damage(line, format!("a damaged marker: {}", whole.trim()))
-        })?;
+        let mark =
+            mark.map_err(|()| damage(line, format!("a damaged marker: {}", whole.trim())))?;
         match (mark, open) {
             (Mark::Open(kind, name, hash), None) => {
-                if let Some((.., before)) = names.iter().find(|(k, n, _)| (*k, *n) == (kind, name)) {
-                    let what = format!("{}: {name} begins a second time (first in line {before})", kind.word());
+                if let Some((.., before)) = names.iter().find(|(k, n, _)| (*k, *n) == (kind, name))
+                {
+                    let what = format!(
+                        "{}: {name} begins a second time (first in line {before})",
+                        kind.word()
+                    );
                     return Err(damage(line, what));
                 }
                 names.push((kind, name, line));
                 if start > from {
-                    pieces.push(Piece::Outside { text: &text[from..start], line: from_line });
+                    pieces.push(Piece::Outside {
+                        text: &text[from..start],
+                        line: from_line,
+                    });
                 }
                 open = Some((kind, name, hash, line));
                 from = at;
@@ -138,7 +151,11 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, Damage> {
                         body,
                         line: since,
                     },
-                    Kind::People => Piece::People { name, body, line: since },
+                    Kind::People => Piece::People {
+                        name,
+                        body,
+                        line: since,
+                    },
                 });
                 open = None;
                 from = at;
@@ -155,7 +172,10 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, Damage> {
         return Err(damage(since, what));
     }
     if at > from {
-        pieces.push(Piece::Outside { text: &text[from..], line: from_line });
+        pieces.push(Piece::Outside {
+            text: &text[from..],
+            line: from_line,
+        });
     }
     Ok(pieces)
 }
@@ -169,12 +189,19 @@ fn digest(body: &str) -> String {
 /// A generated part between its markers.
 pub fn seal(name: &str, body: &str) -> String {
     let body = disarmed(body);
-    format!("<!-- generated: {name} sha256={} -->\n{body}<!-- /generated: {name} -->\n", digest(&body))
+    format!(
+        "<!-- generated: {name} sha256={} -->\n{body}<!-- /generated: {name} -->\n",
+        digest(&body)
+    )
 }
 
 /// A people's part between its markers; the text as it is.
 pub(super) fn frame(name: &str, body: &str) -> String {
-    let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
+    let end = if body.is_empty() || body.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     format!("<!-- people: {name} -->\n{body}{end}<!-- /people: {name} -->\n")
 }
 

@@ -6,18 +6,30 @@ use super::people::{NO_ACTIONS, TODO};
 /// A part of a new rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
-    Generated { name: String, text: String },
+    Generated {
+        name: String,
+        text: String,
+    },
     /// With what stands there until people have written.
-    People { name: String, text: String },
+    People {
+        name: String,
+        text: String,
+    },
 }
 
 impl Block {
     pub fn generated(name: &str, text: impl Into<String>) -> Self {
-        Self::Generated { name: name.into(), text: text.into() }
+        Self::Generated {
+            name: name.into(),
+            text: text.into(),
+        }
     }
 
     pub fn people(name: &str, text: impl Into<String>) -> Self {
-        Self::People { name: name.into(), text: text.into() }
+        Self::People {
+            name: name.into(),
+            text: text.into(),
+        }
     }
 }
 
@@ -61,7 +73,10 @@ pub fn merge(blocks: &[Block], earlier: Option<&str>) -> Result<Merged, Damage> 
     while merge.text.ends_with("-->\n\n") {
         merge.text.pop();
     }
-    Ok(Merged { text: merge.text, warnings: merge.warnings })
+    Ok(Merged {
+        text: merge.text,
+        warnings: merge.warnings,
+    })
 }
 
 struct Merge<'t> {
@@ -74,16 +89,26 @@ struct Merge<'t> {
 impl Merge<'_> {
     fn generated(&mut self, name: &str, text: &str) {
         self.text.push_str(&seal(name, text));
-        let at = self.pieces.iter().position(|piece| matches!(piece, Piece::Generated { name: n, .. } if *n == name));
+        let at = self
+            .pieces
+            .iter()
+            .position(|piece| matches!(piece, Piece::Generated { name: n, .. } if *n == name));
         let edited = at.and_then(|at| match self.pieces[at] {
-            Piece::Generated { is_whole: false, body, line, .. } => Some((body, line)),
+            Piece::Generated {
+                is_whole: false,
+                body,
+                line,
+                ..
+            } => Some((body, line)),
             _ => None,
         });
         self.after(at);
         self.edited_before(name);
         let Some((body, line)) = edited else { return };
         if body.trim().is_empty() {
-            self.warnings.push(format!("line {line}: {name} had been emptied; it is written anew"));
+            self.warnings.push(format!(
+                "line {line}: {name} had been emptied; it is written anew"
+            ));
             return;
         }
         let new = self.free_name(name);
@@ -115,8 +140,10 @@ impl Merge<'_> {
         let mut new = first.clone();
         let mut n = 1;
         let taken = |new: &str| {
-            let earlier = |piece: &Piece<'_>| matches!(piece, Piece::People { name, .. } if *name == new);
-            self.pieces.iter().any(earlier) || self.text.contains(&format!("<!-- people: {new} -->"))
+            let earlier =
+                |piece: &Piece<'_>| matches!(piece, Piece::People { name, .. } if *name == new);
+            self.pieces.iter().any(earlier)
+                || self.text.contains(&format!("<!-- people: {new} -->"))
         };
         while taken(&new) {
             n += 1;
@@ -126,7 +153,10 @@ impl Merge<'_> {
     }
 
     fn people(&mut self, name: &str, text: &str) {
-        let at = self.pieces.iter().position(|piece| matches!(piece, Piece::People { name: n, .. } if *n == name));
+        let at = self
+            .pieces
+            .iter()
+            .position(|piece| matches!(piece, Piece::People { name: n, .. } if *n == name));
         let theirs = at.and_then(|at| match self.pieces[at] {
             // Nobody has written there yet.
             Piece::People { body, .. } if [TODO, NO_ACTIONS].contains(&body.trim()) => None,
@@ -152,7 +182,9 @@ impl Merge<'_> {
     }
 
     fn outside(&mut self, at: usize) {
-        let Piece::Outside { text, .. } = self.pieces[at] else { return };
+        let Piece::Outside { text, .. } = self.pieces[at] else {
+            return;
+        };
         self.used[at] = true;
         let end = if text.ends_with('\n') { "" } else { "\n" };
         match is_blank(text) {
@@ -169,8 +201,16 @@ impl Merge<'_> {
                 Piece::People { .. } => true,
                 Piece::Outside { text, .. } => !is_blank(text),
                 // Edited, and of no section that there is.
-                Piece::Generated { name, is_whole, body, .. } => {
-                    name != KEPT && !is_whole && !is_blank(body) && !self.text.contains(&format!("<!-- generated: {name} "))
+                Piece::Generated {
+                    name,
+                    is_whole,
+                    body,
+                    ..
+                } => {
+                    name != KEPT
+                        && !is_whole
+                        && !is_blank(body)
+                        && !self.text.contains(&format!("<!-- generated: {name} "))
                 }
             })
             .collect();
@@ -182,7 +222,9 @@ impl Merge<'_> {
         for at in left {
             match self.pieces[at] {
                 Piece::People { name, body, .. } => {
-                    self.warnings.push(format!("{name}: this version has no such part; its text is kept at the end"));
+                    self.warnings.push(format!(
+                        "{name}: this version has no such part; its text is kept at the end"
+                    ));
                     self.text.push_str(&frame(name, body));
                     self.text.push('\n');
                 }
@@ -191,7 +233,9 @@ impl Merge<'_> {
                     self.text.push_str(text.trim_matches(['\r', '\n']));
                     self.text.push_str("\n\n");
                 }
-                Piece::Generated { name, body, line, .. } => {
+                Piece::Generated {
+                    name, body, line, ..
+                } => {
                     let new = self.free_name(name);
                     self.warnings.push(format!(
                         "line {line}: {name} was edited by hand, and this version has no such part; the text is kept at the end, as {new}"
@@ -210,9 +254,12 @@ fn is_blank(text: &str) -> bool {
 
 /// `edited-by-hand-summary`, `edited-by-hand-summary-2`
 fn is_edited_of(name: &str, of: &str) -> bool {
-    let rest = name.strip_prefix(EDITED).and_then(|rest| rest.strip_prefix(of));
+    let rest = name
+        .strip_prefix(EDITED)
+        .and_then(|rest| rest.strip_prefix(of));
     rest.is_some_and(|rest| {
         let number = rest.strip_prefix('-');
-        rest.is_empty() || number.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
+        rest.is_empty()
+            || number.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
     })
 }

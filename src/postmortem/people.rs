@@ -32,7 +32,12 @@ const fn question_of(
     ask: &'static str,
     words: &'static [&'static str],
 ) -> Question {
-    Question { name, heading, ask, words }
+    Question {
+        name,
+        heading,
+        ask,
+        words,
+    }
 }
 
 /// All that are compulsory, in the order of the document.
@@ -73,9 +78,24 @@ pub const QUESTIONS: [Question; 10] = [
         "Which settings had drifted from their design, and why? Who changed them, by which way, and what will notice it next time?",
         &["had drifted"],
     ),
-    question_of("well", "What went well", "What helped, and is to stay?", &[]),
-    question_of("wrong", "What went wrong", "What hindered, or made it worse?", &[]),
-    question_of("lucky", "Where we were lucky", "What could have made it worse, and didn't by chance?", &[]),
+    question_of(
+        "well",
+        "What went well",
+        "What helped, and is to stay?",
+        &[],
+    ),
+    question_of(
+        "wrong",
+        "What went wrong",
+        "What hindered, or made it worse?",
+        &[],
+    ),
+    question_of(
+        "lucky",
+        "Where we were lucky",
+        "What could have made it worse, and didn't by chance?",
+        &[],
+    ),
     question_of(
         "book",
         "What changes in the runbook",
@@ -95,14 +115,18 @@ pub struct Answers(pub Vec<(String, String)>);
 
 impl Answers {
     pub(super) fn of(runs: &[Vec<Record>]) -> Self {
-        let noted = runs.iter().flatten().filter_map(|record| match &record.event {
-            Event::Note { question, text, .. }
-                if !["to do", "reason"].contains(&question.as_str()) && text != NOT_ANSWERED =>
-            {
-                Some((question.clone(), text.clone()))
-            }
-            _ => None,
-        });
+        let noted = runs
+            .iter()
+            .flatten()
+            .filter_map(|record| match &record.event {
+                Event::Note { question, text, .. }
+                    if !["to do", "reason"].contains(&question.as_str())
+                        && text != NOT_ANSWERED =>
+                {
+                    Some((question.clone(), text.clone()))
+                }
+                _ => None,
+            });
         Self(noted.collect())
     }
 

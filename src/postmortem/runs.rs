@@ -70,10 +70,20 @@ impl Operators {
 /// The book of a run, as it was walked last.
 pub(super) fn book(run: &[Record]) -> Option<Book> {
     let texts = run.iter().rev().find_map(|record| match &record.event {
-        Event::Resumed { changed: true, texts, .. } | Event::Book { texts, .. } => Some(texts),
+        Event::Resumed {
+            changed: true,
+            texts,
+            ..
+        }
+        | Event::Book { texts, .. } => Some(texts),
         _ => None,
     })?;
-    let shelf = |id: &str| texts.iter().find(|text| runbook::is_named(text, id)).cloned();
+    let shelf = |id: &str| {
+        texts
+            .iter()
+            .find(|text| runbook::is_named(text, id))
+            .cloned()
+    };
     runbook::load(texts.first()?, &shelf).ok()
 }
 
@@ -92,15 +102,17 @@ impl Words<'_> {
 
     /// What an answer means, where the book says it.
     pub fn answer(&self, step: &str, answer: &str) -> String {
-        let label = self.0.and_then(|book| match &book.steps[book.step(step)?].kind {
-            Kind::Ask(ask) => ask
-                .choices
-                .iter()
-                .find(|(key, _)| key.text == answer)
-                .map(|(_, label)| label.text.clone())
-                .filter(|label| !label.contains("{{")),
-            _ => None,
-        });
+        let label = self
+            .0
+            .and_then(|book| match &book.steps[book.step(step)?].kind {
+                Kind::Ask(ask) => ask
+                    .choices
+                    .iter()
+                    .find(|(key, _)| key.text == answer)
+                    .map(|(_, label)| label.text.clone())
+                    .filter(|label| !label.contains("{{")),
+                _ => None,
+            });
         label.map_or_else(|| answer.to_owned(), |label| format!("{answer} ({label})"))
     }
 

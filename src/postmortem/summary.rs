@@ -28,11 +28,17 @@ pub(super) fn summary(
 
 fn what(course: &Course) -> String {
     let Some(target) = &course.target else {
-        return "no capture of a server was given; what follows is from journals and logs alone".into();
+        return "no capture of a server was given; what follows is from journals and logs alone"
+            .into();
     };
-    let version = target.server_version.as_deref().and_then(|v| v.split(' ').next());
+    let version = target
+        .server_version
+        .as_deref()
+        .and_then(|v| v.split(' ').next());
     let version = version.map_or("PostgreSQL".into(), |v| format!("PostgreSQL {v}"));
-    let role = target.role.map_or(String::new(), |is| format!(" ({})", role(is)));
+    let role = target
+        .role
+        .map_or(String::new(), |is| format!(" ({})", role(is)));
     let found: Vec<String> = course
         .seen
         .iter()
@@ -102,7 +108,11 @@ fn how_bad(course: &Course) -> String {
     let mut day = course.span().map(|(first, _)| first.utc().date_naive());
     let mut parts = Vec::new();
     if let Some(peak) = &course.peak {
-        parts.push(format!("{}, at {}", peak.capacity.words(), moment(peak.at, &mut day)));
+        parts.push(format!(
+            "{}, at {}",
+            peak.capacity.words(),
+            moment(peak.at, &mut day)
+        ));
     }
     match course.refused() {
         0 => {}
@@ -114,7 +124,9 @@ fn how_bad(course: &Course) -> String {
     }
     if let Some(forest) = &course.forest {
         let data = &forest.report.data;
-        let longest = data.longest_wait_ms.map_or(String::new(), |wait| format!(", the longest for {wait}"));
+        let longest = data
+            .longest_wait_ms
+            .map_or(String::new(), |wait| format!(", the longest for {wait}"));
         parts.push(format!(
             "{} blocked{longest}, at {}",
             count(data.blocked, "session"),
@@ -124,7 +136,10 @@ fn how_bad(course: &Course) -> String {
         parts.push("nobody was blocked".into());
     }
     if let Some(oldest) = &course.oldest {
-        parts.push(format!("the oldest transaction was {} old ({})", oldest.age, oldest.who));
+        parts.push(format!(
+            "the oldest transaction was {} old ({})",
+            oldest.age, oldest.who
+        ));
     }
     if course.most_hidden > 0 {
         parts.push(format!(
@@ -181,7 +196,10 @@ fn done(runs: &[Run]) -> String {
             run.sum()
         )
     });
-    told.collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+    told.collect::<Vec<_>>()
+        .join(" ")
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 fn last(course: &Course) -> String {
@@ -200,7 +218,10 @@ fn state(frame: &Frame) -> String {
             let share = Percent::of(slots.used.into(), slots.usable.into());
             let share = share.map_or(String::new(), |share| format!(" ({share})"));
             let most = if slots.at_most { "at most " } else { "" };
-            parts.push(format!("{most}{} of {} usable slots taken{share}", slots.used, slots.usable));
+            parts.push(format!(
+                "{most}{} of {} usable slots taken{share}",
+                slots.used, slots.usable
+            ));
         }
         None => parts.push("how many slots were taken couldn't be read".into()),
     }

@@ -116,8 +116,15 @@ fn log(moments: &[LogMoment], all: &mut Vec<Entry>) -> usize {
             0 | 1 => String::new(),
             n => format!(" ({n} times)"),
         };
-        let state = moment.sqlstate.as_ref().map_or(String::new(), |code| format!(" [{code}]"));
-        let mut line = entry(moment.at, Source::Log, format!("{}{state}{times}", moment.what));
+        let state = moment
+            .sqlstate
+            .as_ref()
+            .map_or(String::new(), |code| format!(" [{code}]"));
+        let mut line = entry(
+            moment.at,
+            Source::Log,
+            format!("{}{state}{times}", moment.what),
+        );
         line.until = (moment.until > moment.at).then_some(moment.until);
         all.push(line);
     }
@@ -166,37 +173,68 @@ fn journal(records: &[Record], operators: &Operators, all: &mut Vec<Entry>) {
 /// An event in plain words, and whether it is loud; effects are told with what came of them.
 fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(String, bool)> {
     let text = match event {
-        Event::RunStart { what, target, login, operator, .. } => format!(
+        Event::RunStart {
+            what,
+            target,
+            login,
+            operator,
+            ..
+        } => format!(
             "{} began {what} on {target}, as {login}",
             operators.call(operator)
         ),
-        Event::Resumed { operator, changed, .. } => {
-            let changed = if *changed { ", with a book that has changed since" } else { "" };
-            format!("{} went on with the run that was interrupted{changed}", operators.call(operator))
+        Event::Resumed {
+            operator, changed, ..
+        } => {
+            let changed = if *changed {
+                ", with a book that has changed since"
+            } else {
+                ""
+            };
+            format!(
+                "{} went on with the run that was interrupted{changed}",
+                operators.call(operator)
+            )
         }
         Event::StepStart { step } if !words.is_silent(step) => {
             format!("step {step}: {}", words.title(step))
                 .replace(&format!("step {step}: {step}"), &format!("step {step}"))
         }
         Event::StepEnd { step, came, next } if came != "well" => {
-            let next = next.as_ref().map_or(String::new(), |next| format!("; on with {next}"));
+            let next = next
+                .as_ref()
+                .map_or(String::new(), |next| format!("; on with {next}"));
             let came = match came.as_str() {
                 "error" => "came to nothing",
                 other => other,
             };
             return Some((format!("step {step} {came}{next}"), came != "skipped"));
         }
-        Event::StepEnd { step, next: Some(next), .. } if words.is_silent(step) => {
+        Event::StepEnd {
+            step,
+            next: Some(next),
+            ..
+        } if words.is_silent(step) => {
             if next.starts_with(step.as_str()) || words.0.is_none() {
                 return None;
             }
             format!("took the way: {}", words.title(next))
         }
-        Event::Answer { step, answer, attended } => {
-            let who = if *attended { "" } else { ", by the book: nobody was there" };
+        Event::Answer {
+            step,
+            answer,
+            attended,
+        } => {
+            let who = if *attended {
+                ""
+            } else {
+                ", by the book: nobody was there"
+            };
             format!("answered {step}: {}{who}", words.answer(step, answer))
         }
-        Event::Expectation { that, held: false, .. } => format!("expected, and not so: {that}"),
+        Event::Expectation {
+            that, held: false, ..
+        } => format!("expected, and not so: {that}"),
         Event::Captured { file, .. } => {
             let name = file.rsplit('/').next().unwrap_or(file);
             format!("kept a capture: {name}")
@@ -240,7 +278,10 @@ fn acts(run: &Run, all: &mut Vec<Entry>) {
         let (first, last) = (&group[0], &group[group.len() - 1]);
         let what = match group {
             [one] => {
-                let who = one.who.as_ref().map_or(String::new(), |who| format!(" ({who})"));
+                let who = one
+                    .who
+                    .as_ref()
+                    .map_or(String::new(), |who| format!(" ({who})"));
                 format!("{dry}{}{who}: {}", one.what, one.came.words())
             }
             several => {
@@ -273,7 +314,11 @@ fn captures(course: &Course, all: &mut Vec<Entry>) {
     for (n, group) in course.frames.chunk_by(same).enumerate() {
         let (first, last) = (&group[0], &group[group.len() - 1]);
         let now = first.troubles();
-        let source = if first.by_server { Source::Capture } else { Source::NoConnection };
+        let source = if first.by_server {
+            Source::Capture
+        } else {
+            Source::NoConnection
+        };
         let mut parts = Vec::new();
         if first.is_judged() || !now.is_empty() {
             parts.extend(changes(&before, &now, n == 0));
@@ -289,7 +334,11 @@ fn captures(course: &Course, all: &mut Vec<Entry>) {
     }
 }
 
-fn changes(before: &[(FindingId, Severity)], now: &[(FindingId, Severity)], first: bool) -> Vec<String> {
+fn changes(
+    before: &[(FindingId, Severity)],
+    now: &[(FindingId, Severity)],
+    first: bool,
+) -> Vec<String> {
     let mut parts = Vec::new();
     let named = |(id, severity): &(FindingId, Severity)| format!("{id} ({})", severity.word());
     let fresh: Vec<String> = now
@@ -327,22 +376,33 @@ fn changes(before: &[(FindingId, Severity)], now: &[(FindingId, Severity)], firs
 fn numbers(group: &[Frame]) -> Vec<String> {
     let mut parts = Vec::new();
     let slots: Vec<_> = group.iter().filter_map(|frame| frame.slots).collect();
-    if let (Some(least), Some(most)) =
-        (slots.iter().min_by_key(|s| s.used), slots.iter().max_by_key(|s| s.used))
-    {
-        let at_most = if slots.iter().any(|s| s.at_most) { "at most " } else { "" };
+    if let (Some(least), Some(most)) = (
+        slots.iter().min_by_key(|s| s.used),
+        slots.iter().max_by_key(|s| s.used),
+    ) {
+        let at_most = if slots.iter().any(|s| s.at_most) {
+            "at most "
+        } else {
+            ""
+        };
         let range = match least.used == most.used {
             true => most.used.to_string(),
             false => format!("{} to {}", least.used, most.used),
         };
-        parts.push(format!("{at_most}{range} of {} usable slots taken", most.usable));
+        parts.push(format!(
+            "{at_most}{range} of {} usable slots taken",
+            most.usable
+        ));
     }
     let blocked = group.iter().filter_map(|frame| frame.blocked).max();
     if let Some(blocked) = blocked.filter(|blocked| *blocked > 0) {
         let up_to = if group.len() > 1 { "up to " } else { "" };
         parts.push(format!("{up_to}{} blocked", count(blocked, "session")));
     }
-    let refused = group.iter().filter(|frame| !frame.refusals.is_empty()).count();
+    let refused = group
+        .iter()
+        .filter(|frame| !frame.refusals.is_empty())
+        .count();
     if refused > 0 {
         parts.push("a login was refused for want of a slot".into());
     }
@@ -363,7 +423,11 @@ fn reconstructed(course: &Course, all: &mut Vec<Entry>) {
         let who = match (root.pid, &root.gid) {
             (Some(pid), _) => {
                 let names = [root.user.as_deref(), root.application_name.as_deref()];
-                let names: Vec<&str> = names.into_iter().flatten().filter(|n| !n.is_empty()).collect();
+                let names: Vec<&str> = names
+                    .into_iter()
+                    .flatten()
+                    .filter(|n| !n.is_empty())
+                    .collect();
                 format!("pid {pid} ({})", names.join(", "))
             }
             (None, Some(gid)) => format!("prepared transaction {gid}"),
@@ -383,18 +447,26 @@ fn reconstructed(course: &Course, all: &mut Vec<Entry>) {
     {
         push(
             oldest.began,
-            format!("the transaction began that became the oldest ({}), {} old at its last sight", oldest.who, oldest.age),
+            format!(
+                "the transaction began that became the oldest ({}), {} old at its last sight",
+                oldest.who, oldest.age
+            ),
         );
     }
     for change in &course.changes {
         let (at, what) = match &change.what {
             ChangeOf::Restart(at) => (*at, "the server started anew".to_owned()),
-            ChangeOf::MaxConnections(was, is) => {
-                (change.at, format!("max_connections is {is}, before it was {was}"))
-            }
+            ChangeOf::MaxConnections(was, is) => (
+                change.at,
+                format!("max_connections is {is}, before it was {was}"),
+            ),
             ChangeOf::Role(was, is) => (
                 change.at,
-                format!("the server is a {} now, before it was a {}", role(*is), role(*was)),
+                format!(
+                    "the server is a {} now, before it was a {}",
+                    role(*is),
+                    role(*was)
+                ),
             ),
         };
         push(at, what);

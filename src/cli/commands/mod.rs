@@ -11,6 +11,7 @@ mod man;
 mod pg;
 mod query;
 mod redis;
+mod report;
 mod runbook;
 mod triage;
 mod welcome;
@@ -51,6 +52,7 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
         Command::Doctor(args) => doctor::run(&mut ctx, &args).await,
         Command::Runbook(command) => runbook::run(&mut ctx, command).await,
         Command::Budget(command) => budget::run(&mut ctx, command).await,
+        Command::Report(args) => report::run(&mut ctx, &args),
         Command::Drill(args) => drill::run(&mut ctx, &args).await,
         Command::Completions { shell } => completions::run(ctx.console, shell),
         Command::Man { command, dir } => man::run(ctx.console, &command, dir.as_deref()),
