@@ -91,7 +91,7 @@ fn departure<'e>(event: &'e Event, words: &Words<'_>) -> Option<(&'e str, String
             step,
             that,
             held: false,
-        } => (step, format!("expected, and not so: {that}")),
+        } => (step, format!("not as the book expects it: {that}")),
         Event::Note {
             step,
             question,

@@ -1,7 +1,7 @@
 //! What was done, each effect with its outcome; one whose outcome isn't known says so.
 
 use super::course::{Course, signal_words};
-use super::runs::Operators;
+use super::runs::{Operators, Words, book};
 use crate::journal::{Effect, Event, Record};
 use crate::model::{ExitCode, Millis, Outcome, Timestamp, count};
 
@@ -23,6 +23,8 @@ pub struct Run {
     /// What the guard left alone, and why.
     pub left: Vec<(i32, String)>,
     pub not_confirmed: Vec<String>,
+    /// What a person answered: the step, and what it means.
+    pub answers: Vec<(String, String)>,
 }
 
 /// One effect.
@@ -128,7 +130,10 @@ impl Run {
             acts: Vec::new(),
             left: Vec::new(),
             not_confirmed: Vec::new(),
+            answers: Vec::new(),
         };
+        let book = book(records);
+        let words = Words(book.as_ref());
         let mut step: Option<String> = None;
         // By its number, where it stands among the acts.
         let mut open: Vec<(usize, usize)> = Vec::new();
@@ -156,6 +161,13 @@ impl Run {
                 Event::Candidates { refused, .. } => {
                     let left = refused.iter().map(|left| (left.pid, left.why.clone()));
                     run.left.extend(left);
+                }
+                Event::Answer {
+                    step,
+                    answer,
+                    attended: true,
+                } => {
+                    run.answers.push((step.clone(), words.answer(step, answer)));
                 }
                 Event::NotConfirmed { why } => run.not_confirmed.push(why.clone()),
                 Event::EffectIntent { n, effect } => {
@@ -203,22 +215,36 @@ impl Run {
         }
     }
 
-    /// `3 sessions gone, 1 refused`
+    /// `terminate of 14 sessions: 13 gone, 1 refused`
     pub fn sum(&self) -> String {
-        let mut words: Vec<(&str, usize)> = Vec::new();
+        let mut kinds: Vec<(String, Vec<&Act>)> = Vec::new();
         for act in &self.acts {
-            match words.iter_mut().find(|(word, _)| *word == act.came.word()) {
-                Some((_, count)) => *count += 1,
-                None => words.push((act.came.word(), 1)),
+            match kinds.iter_mut().find(|(kind, _)| *kind == act.kind()) {
+                Some((_, acts)) => acts.push(act),
+                None => kinds.push((act.kind(), vec![act])),
             }
         }
-        let words: Vec<String> = words
-            .iter()
-            .map(|(word, n)| format!("{n} {word}"))
-            .collect();
+        let told = kinds.iter().map(|(kind, acts)| {
+            let mut words: Vec<(&str, usize)> = Vec::new();
+            for act in acts {
+                match words.iter_mut().find(|(word, _)| *word == act.came.word()) {
+                    Some((_, count)) => *count += 1,
+                    None => words.push((act.came.word(), 1)),
+                }
+            }
+            let words: Vec<String> = words
+                .iter()
+                .map(|(word, n)| format!("{n} {word}"))
+                .collect();
+            let what = match acts[0].pid {
+                Some(_) => format!("{kind} of {}", count(acts.len(), "session")),
+                None => kind.clone(),
+            };
+            format!("{what}: {}", words.join(", "))
+        });
         match self.acts.len() {
-            0 => "nothing was changed".into(),
-            all => format!("{}: {}", count(all, "effect"), words.join(", ")),
+            0 => "stanch itself changed nothing".into(),
+            _ => told.collect::<Vec<_>>().join("; "),
         }
     }
 
@@ -229,6 +255,14 @@ impl Run {
 }
 
 impl Act {
+    /// What is alike is counted together: the verb of a signal, or all of it.
+    pub(super) fn kind(&self) -> String {
+        match self.pid {
+            Some(_) => self.what.split(' ').next().unwrap_or_default().to_owned(),
+            None => self.what.clone(),
+        }
+    }
+
     fn of(at: Timestamp, step: Option<String>, effect: &Effect, course: &Course) -> Self {
         let (mut who, mut pid) = (None, None);
         let what = match effect {

@@ -126,8 +126,7 @@ pub(super) fn drift(course: &Course, design: Option<(&Budget, &Report)>) -> Drif
             .collect();
     }
     let Some((budget, report)) = design else {
-        all.no_design =
-            Some("no budget was given (--budget), so nothing is known of the design".into());
+        all.no_design = Some("no budget was given (--budget)".into());
         return all;
     };
     let name = course

@@ -66,25 +66,26 @@ fn when(course: &Course) -> String {
         return "not known: there is no capture".into();
     };
     let mut day = None;
+    let told = course.trouble.map_or_else(
+        || "nothing at warning or above was found".to_owned(),
+        |trouble| bounds(&trouble, &mut day),
+    );
     let captures = match course.frames.len() {
-        1 => format!("one capture, at {} UTC", moment(first, &mut day)),
+        1 => format!("Seen in one capture, at {} UTC", moment(first, &mut day)),
         n => format!(
-            "{n} captures, {} to {} UTC ({})",
+            "Looked at {n} times, {} to {} UTC ({})",
             moment(first, &mut day),
             moment(last, &mut day),
             first.age_at(last)
         ),
     };
-    let Some(trouble) = course.trouble else {
-        return format!("nothing at warning or above in any of them ({captures})");
-    };
-    format!("{} ({captures})", bounds(&trouble, &mut day))
+    format!("{told}. {captures}")
 }
 
-/// `at least from A to B (1m 49s); it began at most 5 s earlier, …`
+/// `at least from A to B (1m 49s). It began …. It was over …`
 pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
     let span = match of.first == of.last {
-        true => format!("seen at {} UTC", moment(of.first, day)),
+        true => format!("seen once, at {} UTC", moment(of.first, day)),
         false => format!(
             "at least from {} to {} UTC ({}){}",
             moment(of.first, day),
@@ -94,22 +95,27 @@ pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
         ),
     };
     let began = match of.not_before {
-        Some(before) => format!("it began after {}", moment(before, day)),
-        None => "when it began isn't known, it was so in the first capture already".into(),
+        Some(before) => format!("It began after {}", moment(before, day)),
+        None => "When it began isn't known: the first capture already has it".into(),
     };
     let ended = match of.not_after {
-        Some(after) => format!("it was over by {}", moment(after, day)),
-        None => "it wasn't over at the last capture".into(),
+        Some(after) => format!("It was over by {}", moment(after, day)),
+        None => "It wasn't over at the last capture".into(),
     };
-    format!("{span}; {began}; {ended}")
+    format!("{span}. {began}. {ended}")
 }
 
 fn how_bad(course: &Course) -> String {
     let mut day = course.span().map(|(first, _)| first.utc().date_naive());
     let mut parts = Vec::new();
     if let Some(peak) = &course.peak {
+        // Superusers have slots of their own beyond the usable ones.
+        let beyond = match peak.capacity.used > peak.capacity.usable {
+            true => ", some of them on slots reserved for superusers",
+            false => "",
+        };
         parts.push(format!(
-            "{}, at {}",
+            "{}{beyond}, at {}",
             peak.capacity.words(),
             moment(peak.at, &mut day)
         ));
@@ -169,7 +175,7 @@ fn cause(course: &Course, causes: &[Suggestion]) -> String {
         true => String::new(),
         false => format!("; also possible: {}", others.join("; ")),
     };
-    format!("{first_words}{others}. A suggestion: people decide")
+    format!("{first_words}{others}. It is a suggestion: people decide")
 }
 
 fn done(runs: &[Run]) -> String {
@@ -183,12 +189,21 @@ fn done(runs: &[Run]) -> String {
             "the journal has no end: it was interrupted, or still goes on".to_owned(),
             |end| format!("it ended: {end}"),
         );
+        let answers: Vec<String> = run
+            .answers
+            .iter()
+            .map(|(step, answer)| format!("{step}: {answer}"))
+            .collect();
+        let answers = match answers.is_empty() {
+            true => String::new(),
+            false => format!("; answered {}", answers.join(", ")),
+        };
         let unknown = match run.unknown() {
             0 => String::new(),
             n => format!(" THE OUTCOME OF {n} IS NOT KNOWN."),
         };
         format!(
-            "{} ran {}{dry} from {} to {} UTC: {}; {end}.{unknown}",
+            "{} ran {}{dry} from {} to {} UTC: {}{answers}; {end}.{unknown}",
             run.operator,
             run.what,
             moment(run.began, &mut day),

@@ -210,16 +210,6 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             };
             return Some((format!("step {step} {came}{next}"), came != "skipped"));
         }
-        Event::StepEnd {
-            step,
-            next: Some(next),
-            ..
-        } if words.is_silent(step) => {
-            if next.starts_with(step.as_str()) || words.0.is_none() {
-                return None;
-            }
-            format!("took the way: {}", words.title(next))
-        }
         Event::Answer {
             step,
             answer,
@@ -234,16 +224,13 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
         }
         Event::Expectation {
             that, held: false, ..
-        } => format!("expected, and not so: {that}"),
-        Event::Captured { file, .. } => {
-            let name = file.rsplit('/').next().unwrap_or(file);
-            format!("kept a capture: {name}")
-        }
+        } => format!("not as the book expects it: {that}"),
+        Event::Captured { .. } => "kept a capture as evidence".into(),
         Event::Note { question, text, .. } if question == "reason" => {
-            format!("the reason given: {text}")
+            format!("the reason given: \"{text}\"")
         }
         Event::Note { question, text, .. } if question != "to do" && text != NOT_ANSWERED => {
-            format!("noted: {question} {text}")
+            format!("noted: {question} \"{text}\"")
         }
         Event::Skipped { step, reason } => format!("step {step} was left out: {reason}"),
         Event::Candidates { signals, refused } => format!(
@@ -256,7 +243,9 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
         Event::BatchEnd { measured } => format!("measured between two batches: {measured}"),
         Event::Stopped { why } => return Some((format!("stopped: {why}"), true)),
         Event::BookEnd { end } => format!("the runbook ended: {end}"),
-        Event::RunEnd { code } => format!("the run ended with {}", code_words(*code)),
+        Event::RunEnd { code } if words.0.is_none() => {
+            format!("the run ended: {}", code_words(*code))
+        }
         _ => return None,
     };
     Some((text, false))
@@ -265,10 +254,9 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
 /// Effects, those of the same kind and outcome that follow each other as one.
 fn acts(run: &Run, all: &mut Vec<Entry>) {
     let alike = |a: &Act, b: &Act| {
-        let verb = |act: &Act| act.what.split(' ').next().map(str::to_owned);
         a.pid.is_some()
             && b.pid.is_some()
-            && verb(a) == verb(b)
+            && a.kind() == b.kind()
             && a.step == b.step
             && a.came.word() == b.came.word()
             && a.came.is_well()
@@ -289,7 +277,7 @@ fn acts(run: &Run, all: &mut Vec<Entry>) {
                     .iter()
                     .filter_map(|act| act.pid.map(|pid| pid.to_string()))
                     .collect();
-                let verb = first.what.split(' ').next().unwrap_or_default();
+                let verb = first.kind();
                 format!(
                     "{dry}{verb} {} (pids {}): {}",
                     count(several.len(), "session"),

@@ -21,6 +21,7 @@ pub enum Unit {
 impl Unit {
     pub fn words(self, value: f64) -> String {
         match self {
+            Self::Millis if value <= 0.0 => "0".into(),
             Self::Connections | Self::Sessions => format!("{value:.0}"),
             #[expect(
                 clippy::cast_possible_truncation,
@@ -43,6 +44,8 @@ impl Unit {
 #[derive(Clone, Debug)]
 pub struct Series {
     pub name: String,
+    /// Its colour and texture: a state has the same in every picture.
+    pub look: usize,
     /// One for each time; `None`: not read.
     pub values: Vec<Option<f64>>,
 }
@@ -86,12 +89,16 @@ pub fn charts(postmortem: &Postmortem) -> Vec<Chart> {
     let times: Vec<Timestamp> = frames.iter().map(|frame| frame.at).collect();
     let of = |name: &str, value: &dyn Fn(&Frame) -> Option<f64>| Series {
         name: name.to_owned(),
+        look: 0,
         values: frames.iter().map(|frame| value(frame)).collect(),
     };
     let states: Vec<Series> = States::NAMES
         .iter()
         .enumerate()
-        .map(|(n, name)| of(name, &|frame| Some(frame.states?.counts()[n] as f64)))
+        .map(|(n, name)| Series {
+            look: n,
+            ..of(name, &|frame| Some(frame.states?.counts()[n] as f64))
+        })
         .collect();
     let chart = |id, title, unit, series: Vec<Series>, is_stacked| Chart {
         id,
@@ -129,7 +136,9 @@ pub fn charts(postmortem: &Postmortem) -> Vec<Chart> {
             "Oldest transaction",
             Unit::Millis,
             vec![of("oldest transaction", &|frame| {
-                frame.oldest_transaction.map(|age| age.0 as f64)
+                // Nobody in a transaction is an age of none, where the sessions were read.
+                let none = frame.states.map(|_| 0.0);
+                frame.oldest_transaction.map(|age| age.0 as f64).or(none)
             })],
             false,
         ),
@@ -186,7 +195,9 @@ fn applications(frames: &[&Frame]) -> Vec<Series> {
     let read = |frame: &&&Frame, value: usize| frame.states.map(|_| value as f64);
     let mut all: Vec<Series> = most
         .iter()
-        .map(|(name, _)| Series {
+        .enumerate()
+        .map(|(look, (name, _))| Series {
+            look,
             name: if name.is_empty() {
                 "(no name)".into()
             } else {
@@ -205,6 +216,7 @@ fn applications(frames: &[&Frame]) -> Vec<Series> {
     };
     all.push(Series {
         name: "all others".into(),
+        look: MOST_APPLICATIONS,
         values: frames
             .iter()
             .map(|frame| read(&frame, rest(frame)))

@@ -16,12 +16,28 @@ fn safe(text: &str, in_table: bool) -> String {
     let line = clean(&one_line(text));
     let words: Vec<String> = line
         .split(' ')
-        .map(|word| match is_eager(word) {
-            true => code(word, in_table),
-            false => escape(word),
+        .map(|word| {
+            if !is_eager(word) {
+                return escape(word);
+            }
+            // What stands around it isn't part of it.
+            let rest = word.trim_start_matches(['(', '"', '\'']);
+            let (before, _) = word.split_at(word.len() - rest.len());
+            let core = rest.trim_end_matches([',', ';', '.', ')', '"', '\'', ':']);
+            let (_, after) = rest.split_at(core.len());
+            match is_eager(core) {
+                true => format!(
+                    "{}{}{}",
+                    escape(before),
+                    code(core, in_table),
+                    escape(after)
+                ),
+                false => code(word, in_table),
+            }
         })
         .collect();
-    guard(words.join(" "))
+    let text = words.join(" ");
+    if in_table { text } else { guard(text) }
 }
 
 /// GitHub would make a link, a mention, an emoji or a formula of it.
@@ -204,7 +220,7 @@ mod tests {
     fn nothing_becomes_a_link_or_a_mention() {
         assert_eq!(
             text("see https://x.example @root, #12 $a$ :bug: 10:20:30 a:b"),
-            "see `https://x.example` `@root,` `#12` `$a$` `:bug:` 10:20:30 a:b"
+            "see `https://x.example` `@root`, `#12` `$a$` `:bug:` 10:20:30 a:b"
         );
         assert_eq!(cell("x@y|z"), "`x@y\\|z`");
         assert_eq!(text("x@y|z"), "`x@y|z`");

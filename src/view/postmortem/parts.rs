@@ -51,7 +51,7 @@ pub fn notices(of: &Postmortem) -> String {
             .collect();
         match all.len() {
             0..=3 => all.join(", "),
-            n => format!("{} and {} more", all[..2].join(", "), n - 2),
+            n => format!("{n} files, {} to {}", all[0], all[n - 1]),
         }
     };
     let unknown: usize = of.runs.iter().map(Run::unknown).sum();
@@ -104,11 +104,19 @@ pub fn summary(of: &Postmortem) -> String {
     for (label, sentence) in &of.summary {
         let _ = writeln!(
             out,
-            "- **{label}**: {}.",
-            text(sentence.trim_end_matches('.'))
+            "- **{label}:** {}.",
+            text(&capital(sentence.trim_end_matches('.')))
         );
     }
     out
+}
+
+/// As a sentence begins.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        format!("{}{}", first.to_uppercase(), chars.as_str())
+    })
 }
 
 /// From when to when each finding was seen.
@@ -451,7 +459,12 @@ pub fn causes(of: &Postmortem) -> String {
         } else {
             " (said, not measured)"
         };
-        let _ = writeln!(out, "{}. **{}**{said}", n + 1, text(one.cause.words()));
+        let _ = writeln!(
+            out,
+            "{}. **{}**{said}",
+            n + 1,
+            text(&capital(one.cause.words()))
+        );
         for line in &one.evidence {
             let _ = writeln!(out, "   - {}", text(line));
         }
@@ -490,7 +503,11 @@ pub fn drift(of: &Postmortem) -> String {
             );
         }
         (None, Some(why)) => {
-            let _ = write!(out, "{}.\n\n", text(why));
+            let _ = write!(
+                out,
+                "There is no design to compare with: {}.\n\n",
+                text(why)
+            );
         }
         (None, None) => {}
     }
@@ -596,7 +613,7 @@ pub fn done(of: &Postmortem) -> String {
         };
         let _ = write!(
             out,
-            "### {}{dry}\n\n{} on {}, as {}, {} – {} UTC",
+            "### {}{dry}\n\nBy {} on {}, as {}, {} – {} UTC",
             text(&run.what),
             text(&run.operator),
             code(&run.target, false),
@@ -720,22 +737,34 @@ pub fn sources(of: &Postmortem) -> String {
             code(&target.user, false)
         );
     }
-    for supply in of.supplies.iter().take(40) {
-        let whole = if supply.is_whole { "" } else { ", **partial**" };
-        let redacted = if supply.is_redacted {
+    let alike = |a: &Supply, b: &Supply| (a.is_whole, a.is_redacted) == (b.is_whole, b.is_redacted);
+    for group in of.supplies.chunk_by(alike) {
+        let whole = if group[0].is_whole {
+            ""
+        } else {
+            ", **partial**"
+        };
+        let redacted = if group[0].is_redacted {
             ", redacted"
         } else {
             ", **not redacted**"
         };
+        let captures = group.iter().map(|supply| supply.captures).sum();
+        let names = match group {
+            [one] => code(&one.name, false),
+            [first, .., last] => format!(
+                "{} from {} to {}",
+                count(group.len(), "file"),
+                code(&first.name, false),
+                code(&last.name, false)
+            ),
+            [] => continue,
+        };
         let _ = writeln!(
             out,
-            "- {}: {}{whole}{redacted}",
-            code(&supply.name, false),
-            count(supply.captures, "capture")
+            "- {names}: {}{whole}{redacted}",
+            count(captures, "capture")
         );
-    }
-    if of.supplies.len() > 40 {
-        let _ = writeln!(out, "- and {} more", of.supplies.len() - 40);
     }
     for run in &of.runs {
         let _ = writeln!(

@@ -48,8 +48,15 @@ pub fn figure(chart: &Chart, marks: &[Mark]) -> String {
     if chart.is_stacked {
         stack(&mut svg, chart, &axis);
     } else {
-        for (n, series) in chart.series.iter().enumerate() {
-            line(&mut svg, series, chart, &axis, &format!("line c{n}"), true);
+        for series in &chart.series {
+            line(
+                &mut svg,
+                series,
+                chart,
+                &axis,
+                &format!("line c{}", series.look),
+                true,
+            );
         }
     }
     if let Some(limit) = &chart.limit {
@@ -285,7 +292,8 @@ fn stack(svg: &mut String, chart: &Chart, axis: &Axis) {
         .map(|at| chart.series.iter().all(|s| s.values[at].is_some()))
         .collect();
     let mut below = vec![0.0; count];
-    for (n, series) in chart.series.iter().enumerate() {
+    for series in &chart.series {
+        let n = series.look;
         let above: Vec<f64> = (0..count)
             .map(|at| below[at] + series.values[at].unwrap_or(0.0))
             .collect();
@@ -380,7 +388,7 @@ const TEXTURES: [&str; 7] = [
 
 fn textures(svg: &mut String, chart: &Chart) {
     svg.push_str("<defs>");
-    for n in 0..chart.series.len() {
+    for n in chart.series.iter().map(|series| series.look) {
         let _ = write!(
             svg,
             "<pattern id=\"{}-t{n}\" class=\"texture\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\">{}</pattern>",
@@ -394,7 +402,8 @@ fn textures(svg: &mut String, chart: &Chart) {
 fn legend(chart: &Chart, effects: bool, gaps: bool) -> String {
     let mut out = String::from("<ul class=\"legend\">");
     // The uppermost first, as they stand in the picture.
-    for (n, series) in chart.series.iter().enumerate().rev() {
+    for series in chart.series.iter().rev() {
+        let n = series.look;
         let swatch = if chart.is_stacked {
             format!(
                 "<rect class=\"area c{n}\" width=\"18\" height=\"12\"/><rect fill=\"url(#{}-t{n})\" width=\"18\" height=\"12\"/>",
@@ -495,6 +504,7 @@ mod tests {
             times: (0..values.len()).map(|n| at(n as i64 * 10)).collect(),
             series: vec![Series {
                 name: "<b>&\"x\"".into(),
+                look: 0,
                 values,
             }],
             is_stacked: true,
