@@ -328,3 +328,54 @@ fn amount(text: &str, unit: Option<&str>) -> Option<u64> {
     };
     number.checked_mul(times)?.checked_mul(1 << shift)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(value: &str, unit: Option<&str>) -> Judged {
+        Judged {
+            name: "x".into(),
+            value: value.into(),
+            unit: unit.map(Into::into),
+            source: None,
+            recommended: None,
+            verdict: Verdict::Ok,
+            why: String::new(),
+            pending_restart: false,
+            overrides: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_setting_is_the_same_however_it_is_spelled() {
+        for (declared, value, unit) in [
+            ("60s", "60000", Some("ms")),
+            ("1min", "60", Some("s")),
+            ("'30 s'", "30000", Some("ms")),
+            ("0", "0", Some("ms")),
+            ("10GB", "10240", Some("MB")),
+            ("128MB", "16384", Some("8kB")),
+            ("on", "on", None),
+            ("true", "on", None),
+            ("SCRAM-sha-256", "scram-sha-256", None),
+            ("320", "320", None),
+        ] {
+            assert!(
+                is_same(declared, &live(value, unit)),
+                "{declared} {value} {unit:?}"
+            );
+        }
+        for (declared, value, unit) in [
+            ("60s", "0", Some("ms")),
+            ("off", "on", None),
+            ("10GB", "10", Some("MB")),
+            ("320", "200", None),
+        ] {
+            assert!(
+                !is_same(declared, &live(value, unit)),
+                "{declared} {value} {unit:?}"
+            );
+        }
+    }
+}

@@ -196,3 +196,135 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
         say(line, "no action item at all".into());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postmortem::marked::frame;
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().expect("a day")
+    }
+
+    /// A document in which nothing is missing, but for what is put in a part's place.
+    fn with(changed: &[(&str, &str)]) -> Vec<(usize, String)> {
+        let table = "| what | owner | due | type |\n|---|---|---|---|\n| Sum up | ana | 2027-02-01 | prevent |\n";
+        let mut parts = vec![
+            ("title", "# T\n"),
+            ("status", "draft\n"),
+            ("authors", "Ana\n"),
+        ];
+        parts.extend(
+            QUESTIONS
+                .iter()
+                .map(|question| (question.name, "An answer.\n")),
+        );
+        parts.push(("actions", table));
+        let mut text = String::new();
+        for (name, body) in parts {
+            let body = changed
+                .iter()
+                .find(|(of, _)| *of == name)
+                .map_or(body, |(_, body)| *body);
+            text.push_str(&frame(name, body));
+        }
+        let all = lint(&text, day("2027-01-10"));
+        all.into_iter().map(|one| (one.line, one.what)).collect()
+    }
+
+    #[test]
+    fn a_whole_document_has_no_fault() {
+        assert_eq!(with(&[]), []);
+    }
+
+    #[test]
+    fn what_isnt_written_is_told_at_its_line() {
+        assert_eq!(
+            with(&[
+                ("title", "\n"),
+                ("status", "final\n"),
+                ("impact", "So far:\n- TODO how many\n"),
+                ("cause", "")
+            ]),
+            [
+                (1, "no title".into()),
+                (
+                    4,
+                    "the status is one of: draft, in review, reviewed, closed".into()
+                ),
+                (12, "not answered: Impact on users".into()),
+                (20, "not answered: Cause, as people see it".into()),
+            ]
+        );
+        // A word that only begins so is an answer.
+        assert_eq!(
+            with(&[
+                ("impact", "TODOs were closed.\n"),
+                ("status", "**In review**\n")
+            ]),
+            []
+        );
+    }
+
+    #[test]
+    fn action_items_name_who_and_when() {
+        let head = "| what | owner | due | type |\n|---|---|---|---|\n";
+        let of = |rows: &str| -> Vec<(usize, String)> {
+            let body = format!("{head}{rows}");
+            let all = with(&[("actions", &body)]);
+            all.into_iter()
+                .map(|(line, what)| (line - 42, what))
+                .collect()
+        };
+        assert_eq!(of("| a \\| b | ana | 2027-01-10 | Detect |\n"), []);
+        assert_eq!(
+            of(
+                "| a |  | 2027-02-01 | detect |\n| b | ana |  | detect |\n| c | ana | soon | detect |\n| d | ana | 2027-01-09 | detect |\n| e | ana | 2027-01-11 | fix |\n| f | ana | 2027-01-11 |\n"
+            ),
+            [
+                (0, "an action item without an owner".into()),
+                (1, "an action item without a due date".into()),
+                (2, "\"soon\" is no date such as 2027-01-10".into()),
+                (
+                    3,
+                    "due on 2027-01-09, which has passed (done? then [x] before it)".into()
+                ),
+                (
+                    4,
+                    "\"fix\" is no type; there are: prevent, detect, mitigate, process".into()
+                ),
+                (
+                    5,
+                    "no type; there are: prevent, detect, mitigate, process".into()
+                ),
+            ]
+        );
+        assert_eq!(
+            of("| [x] d | ana | 2027-01-09 | detect |\n| ~~e~~ | ana | 2027-01-09 | detect |\n"),
+            []
+        );
+        assert_eq!(of("| TODO |  |  |  |\n")[0].1, "no action item at all");
+        assert_eq!(
+            with(&[("actions", "later\n")])[0].1,
+            "no action item at all"
+        );
+        assert_eq!(
+            with(&[("actions", "| what | who |\n|---|---|\n| a | b |\n")])[0].1,
+            "the columns of the action items are what, owner, due and type"
+        );
+    }
+
+    #[test]
+    fn what_cant_be_told_apart_is_one_fault() {
+        let all = lint("x\n<!-- people: a -->\n", day("2027-01-10"));
+        assert_eq!(
+            all,
+            [Lint {
+                line: 2,
+                what: "people: a begins, and never ends".into()
+            }]
+        );
+        let all = lint("nothing of ours\n", day("2027-01-10"));
+        assert_eq!(all.len(), 4 + QUESTIONS.len());
+    }
+}

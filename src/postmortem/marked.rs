@@ -217,3 +217,113 @@ pub(super) fn disarmed(body: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_read_back() {
+        let text = format!(
+            "front\n{}\n{}between\n",
+            seal("a", "one\ntwo"),
+            frame("b", "theirs")
+        );
+        let pieces = parse(&text).expect("sound");
+        assert_eq!(
+            pieces,
+            [
+                Piece::Outside {
+                    text: "front\n",
+                    line: 1
+                },
+                Piece::Generated {
+                    name: "a",
+                    is_whole: true,
+                    body: "one\ntwo\n",
+                    line: 2
+                },
+                Piece::Outside {
+                    text: "\n",
+                    line: 6
+                },
+                Piece::People {
+                    name: "b",
+                    body: "theirs\n",
+                    line: 7
+                },
+                Piece::Outside {
+                    text: "between\n",
+                    line: 10
+                },
+            ]
+        );
+    }
+
+    #[test]
+    fn line_ends_and_blanks_at_them_are_no_edit() {
+        let sealed = seal("a", "one\n\n| x |\n");
+        for changed in [sealed.replace('\n', "\r\n"), sealed.replace("one", "one  ")] {
+            let pieces = parse(&changed).expect("sound");
+            assert!(
+                matches!(pieces[0], Piece::Generated { is_whole: true, .. }),
+                "{changed:?}"
+            );
+        }
+        let edited = sealed.replace("one", "none");
+        assert!(matches!(
+            parse(&edited).expect("sound")[0],
+            Piece::Generated {
+                is_whole: false,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn damage_is_told_with_its_line() {
+        let of = |text: &str| parse(text).expect_err("damaged").to_string();
+        assert_eq!(
+            of("x\n<!-- people: a -->\ny\n"),
+            "line 2: people: a begins, and never ends"
+        );
+        assert_eq!(
+            of("<!-- /people: a -->\n"),
+            "line 1: people: a ends here, and didn't begin"
+        );
+        assert_eq!(
+            of("<!-- people: a -->\n<!-- people: b -->\n<!-- /people: b -->\n"),
+            "line 2: people: b begins, and people: a (line 1) hasn't ended"
+        );
+        assert_eq!(
+            of(
+                "<!-- people: a -->\n<!-- /people: a -->\n<!-- people: a -->\n<!-- /people: a -->\n"
+            ),
+            "line 3: people: a begins a second time (first in line 1)"
+        );
+        assert_eq!(
+            of("<!-- people: A b -->\n"),
+            "line 1: a damaged marker: <!-- people: A b -->"
+        );
+        assert_eq!(
+            of("<!--people:a\n"),
+            "line 1: a damaged marker: <!--people:a"
+        );
+        // A closing marker that was drawn up to the text before it.
+        assert_eq!(
+            of("<!-- people: a -->\ntext <!-- /people: a -->\n"),
+            "line 1: people: a begins, and never ends"
+        );
+    }
+
+    #[test]
+    fn what_is_generated_holds_no_marker() {
+        let sealed = seal(
+            "a",
+            "<!-- /generated: a -->\n<!-- people: x -->\n <!--/people:x-->\n",
+        );
+        let pieces = parse(&sealed).expect("sound");
+        assert_eq!(pieces.len(), 1, "{sealed}");
+        assert!(matches!(pieces[0], Piece::Generated { is_whole: true, .. }));
+    }
+}

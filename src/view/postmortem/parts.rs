@@ -430,12 +430,7 @@ pub fn worst(of: &Postmortem) -> String {
         };
         let report = &forest.report;
         let tree = report.data.table(&report.head, plain);
-        // Commands of that night name sessions that are gone.
-        let lines: Vec<&str> = tree
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("psql "))
-            .collect();
-        let lines: Vec<String> = lines.into_iter().map(|line| cut(line, 200)).collect();
+        let lines: Vec<String> = tree.lines().filter_map(then).collect();
         let _ = write!(
             out,
             "{heading}### Who blocked whom\n\nAt {} UTC, the session at the root first:\n\n{}",
@@ -444,6 +439,20 @@ pub fn worst(of: &Postmortem) -> String {
         );
     }
     out
+}
+
+/// A line of the forest as it is told later: what could have been done, without the commands, whose sessions are gone.
+fn then(line: &str) -> Option<String> {
+    let bare = line.trim_start();
+    if bare.starts_with("psql ") || bare.starts_with("or psql ") {
+        return None;
+    }
+    let line = match (line.strip_prefix("   do: "), line.strip_prefix("   lost: ")) {
+        (Some(rest), _) => format!("   what would have freed them: {rest}"),
+        (_, Some(rest)) => format!("   what would have been lost: {rest}"),
+        _ => line.to_owned(),
+    };
+    Some(cut(&line, 240))
 }
 
 pub fn causes(of: &Postmortem) -> String {
