@@ -219,7 +219,7 @@ impl Merge<'_> {
         }
         self.text.push_str(&seal(KEPT, KEPT_HEADING));
         self.text.push('\n');
-        for at in left {
+        for &at in &left {
             match self.pieces[at] {
                 Piece::People { name, body, .. } => {
                     self.warnings.push(format!(
@@ -231,7 +231,10 @@ impl Merge<'_> {
                 Piece::Outside { text, .. } => {
                     // Its blank lines would grow with every rendering.
                     self.text.push_str(text.trim_matches(['\r', '\n']));
-                    self.text.push_str("\n\n");
+                    self.text.push('\n');
+                    if Some(&at) != left.last() {
+                        self.text.push('\n');
+                    }
                 }
                 Piece::Generated {
                     name, body, line, ..
@@ -407,7 +410,7 @@ mod tests {
         let damage = merge(&blocks("v2"), Some(&text)).expect_err("damaged");
         assert_eq!(
             damage.to_string(),
-            "line 14: generated: done begins, and people: impact (line 10) hasn't ended"
+            "line 14: generated: done begins, and people: impact (line 11) hasn't ended"
         );
     }
 

@@ -15,6 +15,7 @@ mod formats;
 mod guard;
 mod language;
 mod layering;
+mod postmortem;
 mod reference;
 mod runbook;
 mod schemas;

