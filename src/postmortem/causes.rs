@@ -245,7 +245,7 @@ impl Suggestion {
             _ => return,
         };
         let said = runs.iter().flatten().any(|record| {
-            matches!(&record.event, Event::Answer { step, answer, attended: true } if step == "release" && answer == wanted)
+            matches!(&record.event, Event::Answer { step, answer, attended: true } if step.rsplit('.').next() == Some("release") && answer == wanted)
         });
         if said {
             self.evidence.push(text.into());

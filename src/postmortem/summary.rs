@@ -203,9 +203,9 @@ fn done(runs: &[Run]) -> String {
             n => format!(" THE OUTCOME OF {n} IS NOT KNOWN."),
         };
         format!(
-            "{} ran {}{dry} from {} to {} UTC: {}{answers}; {end}.{unknown}",
-            run.operator,
+            "{}{dry}, by {}, {} to {} UTC: {}{answers}; {end}.{unknown}",
             run.what,
+            run.operator,
             moment(run.began, &mut day),
             moment(run.last, &mut day),
             run.sum()

@@ -200,7 +200,7 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             format!("step {step}: {}", words.title(step))
                 .replace(&format!("step {step}: {step}"), &format!("step {step}"))
         }
-        Event::StepEnd { step, came, next } if came != "well" => {
+        Event::StepEnd { step, came, next } if came != "well" && came != "skipped" => {
             let next = next
                 .as_ref()
                 .map_or(String::new(), |next| format!("; on with {next}"));
@@ -208,7 +208,7 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
                 "error" => "came to nothing",
                 other => other,
             };
-            return Some((format!("step {step} {came}{next}"), came != "skipped"));
+            return Some((format!("step {step} {came}{next}"), true));
         }
         Event::Answer {
             step,
@@ -308,10 +308,20 @@ fn captures(course: &Course, all: &mut Vec<Entry>) {
             Source::NoConnection
         };
         let mut parts = Vec::new();
-        if first.is_judged() || !now.is_empty() {
+        if first.is_judged() {
             parts.extend(changes(&before, &now, n == 0));
-            before.clone_from(&now);
+            before = now;
         } else {
+            // What it didn't see isn't gone.
+            let fresh: Vec<_> = now
+                .into_iter()
+                .filter(|(id, _)| !before.iter().any(|(was, _)| was == id))
+                .collect();
+            if !fresh.is_empty() {
+                parts.extend(changes(&[], &fresh, n == 0));
+                before.extend(fresh);
+                before.sort_by_key(|(id, _)| *id);
+            }
             parts.push("not enough could be read to judge it".to_owned());
         }
         parts.extend(numbers(group));
@@ -436,7 +446,7 @@ fn reconstructed(course: &Course, all: &mut Vec<Entry>) {
         push(
             oldest.began,
             format!(
-                "the transaction began that became the oldest ({}), {} old at its last sight",
+                "a transaction began ({}) that became the oldest, {} old at its last sight",
                 oldest.who, oldest.age
             ),
         );

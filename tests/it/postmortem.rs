@@ -116,7 +116,7 @@ fn events() -> Vec<(i64, Event)> {
             16,
             Event::Answer {
                 step: step("release"),
-                answer: "release".into(),
+                answer: "ours".into(),
                 attended: true,
             },
         ),
@@ -348,7 +348,15 @@ fn what_wasnt_read_is_unknown() {
         text.contains("a login was refused for want of a slot at 1 of 3 captures"),
         "{text}"
     );
-    assert!(text.contains("| no connection | observed |"), "{text}");
+    // What a capture couldn't see isn't gone.
+    assert!(!text.contains("found no more"), "{text}");
+    assert!(
+        text.contains(
+            "| 1 capture: newly found conn.exhausted (critical); not enough could be read to judge it; \
+             a login was refused for want of a slot |"
+        ),
+        "{text}"
+    );
 }
 
 /// Of thousands of sessions only numbers are kept.

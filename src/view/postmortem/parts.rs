@@ -84,10 +84,21 @@ pub fn notices(of: &Postmortem) -> String {
         );
         alert(&mut out, "NOTE", &line);
     }
-    for ((part, why), captures) in of.course.unread.iter().take(6) {
+    // Parts that weren't read for the same reason are told together.
+    let mut unread: Vec<(&str, usize, Vec<&str>)> = Vec::new();
+    for ((part, why), captures) in &of.course.unread {
+        match unread
+            .iter_mut()
+            .find(|(known, n, _)| known == why && n == captures)
+        {
+            Some((.., parts)) => parts.push(part),
+            None => unread.push((why, *captures, vec![part])),
+        }
+    }
+    for (why, captures, parts) in unread.iter().take(6) {
         let line = format!(
-            "{part} couldn't be read in {} of {}: {}",
-            captures,
+            "{} couldn't be read in {captures} of {}: {}.",
+            parts.join(", "),
             count(of.course.frames.len(), "capture"),
             text(why)
         );
