@@ -23,6 +23,8 @@ pub struct Run {
     /// What the guard left alone, and why.
     pub left: Vec<(i32, String)>,
     pub not_confirmed: Vec<String>,
+    /// What was waited for and came about, the last of it.
+    pub held: Option<(Timestamp, String)>,
     /// What a person answered: the step, and what it means.
     pub answers: Vec<(String, String)>,
 }
@@ -130,6 +132,7 @@ impl Run {
             acts: Vec::new(),
             left: Vec::new(),
             not_confirmed: Vec::new(),
+            held: None,
             answers: Vec::new(),
         };
         let book = book(records);
@@ -156,6 +159,11 @@ impl Run {
                 Event::Resumed { .. } => {
                     run.resumed += 1;
                     run.end = None;
+                }
+                Event::StepEnd { step, came, .. } if came == "well" => {
+                    if let Some(awaited) = words.awaited(step) {
+                        run.held = Some((record.at, awaited.to_owned()));
+                    }
                 }
                 Event::StepStart { step: id } => step = Some(id.clone()),
                 Event::Candidates { refused, .. } => {

@@ -116,6 +116,18 @@ impl Words<'_> {
         label.map_or_else(|| answer.to_owned(), |label| format!("{answer} ({label})"))
     }
 
+    /// What a poll waited for.
+    pub fn awaited(&self, step: &str) -> Option<&str> {
+        match &self
+            .0
+            .and_then(|book| book.steps.get(book.step(step)?))?
+            .kind
+        {
+            Kind::Poll(poll) => Some(&poll.until.text),
+            _ => None,
+        }
+    }
+
     /// It only decides where to go on, or is the way into another book and back.
     pub fn is_silent(&self, step: &str) -> bool {
         self.0.is_some_and(|book| {

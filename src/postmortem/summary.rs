@@ -71,7 +71,7 @@ fn when(course: &Course) -> String {
         |trouble| bounds(&trouble, &mut day),
     );
     let captures = match course.frames.len() {
-        1 => format!("Seen in one capture, at {} UTC", moment(first, &mut day)),
+        1 => format!("There is one capture, of {} UTC", moment(first, &mut day)),
         n => format!(
             "Looked at {n} times, {} to {} UTC ({})",
             moment(first, &mut day),
@@ -185,6 +185,11 @@ fn done(runs: &[Run]) -> String {
     let mut day = None;
     let told = runs.iter().map(|run| {
         let dry = if run.dry_run { ", as a dry run" } else { "" };
+        let span = format!(
+            "{} to {} UTC",
+            moment(run.began, &mut day),
+            moment(run.last, &mut day)
+        );
         let end = run.end.as_deref().map_or(
             "the journal has no end: it was interrupted, or still goes on".to_owned(),
             |end| format!("it ended: {end}"),
@@ -198,16 +203,17 @@ fn done(runs: &[Run]) -> String {
             true => String::new(),
             false => format!("; answered {}", answers.join(", ")),
         };
+        let held = run.held.as_ref().map_or(String::new(), |(at, awaited)| {
+            format!("; at {} it held that {awaited}", moment(*at, &mut day))
+        });
         let unknown = match run.unknown() {
             0 => String::new(),
             n => format!(" THE OUTCOME OF {n} IS NOT KNOWN."),
         };
         format!(
-            "{}{dry}, by {}, {} to {} UTC: {}{answers}; {end}.{unknown}",
+            "{}{dry}, by {}, {span}: {}{answers}{held}; {end}.{unknown}",
             run.what,
             run.operator,
-            moment(run.began, &mut day),
-            moment(run.last, &mut day),
             run.sum()
         )
     });

@@ -210,6 +210,9 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             };
             return Some((format!("step {step} {came}{next}"), true));
         }
+        Event::StepEnd { step, .. } if words.awaited(step).is_some() => {
+            format!("it holds: {}", words.awaited(step).unwrap_or_default())
+        }
         Event::Answer {
             step,
             answer,

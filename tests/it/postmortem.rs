@@ -192,6 +192,14 @@ fn events() -> Vec<(i64, Event)> {
             },
         ),
         (
+            26,
+            Event::StepEnd {
+                step: step("recovered"),
+                came: "well".into(),
+                next: Some(step("write_up")),
+            },
+        ),
+        (
             27,
             Event::Note {
                 step: step("write_up"),
