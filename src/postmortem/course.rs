@@ -136,7 +136,7 @@ impl Course {
     pub fn add(&mut self, snapshot: &Snapshot) {
         let triage = triage::report(snapshot, &self.thresholds);
         let forest = blocking::report(snapshot);
-        let mut frame = Frame::of(snapshot, &triage.data, forest.data.longest_wait_ms);
+        let frame = Frame::of(snapshot, &triage.data, forest.data.longest_wait_ms);
         self.found(&frame, &triage.data.findings);
         self.worst(snapshot, forest);
         self.server(snapshot);
@@ -147,7 +147,6 @@ impl Course {
             let now = connections::clients(snapshot)
                 .filter(|s| is_of(s.application_name.as_deref()))
                 .count();
-            frame.followed.push(now);
             if frame.states.is_some() && self.workloads[n].is_none_or(|(most, _)| now > most) {
                 self.workloads[n] = Some((now, frame.at));
             }

@@ -15,6 +15,8 @@ pub struct Run {
     pub operator: String,
     pub began: Timestamp,
     pub last: Timestamp,
+    /// What the book was given.
+    pub inputs: Vec<(String, String)>,
     /// How it ended, in words; `None`: the journal has no end.
     pub end: Option<String>,
     pub dry_run: bool,
@@ -126,6 +128,7 @@ impl Run {
             operator: String::new(),
             began: first.at,
             last: last.at,
+            inputs: Vec::new(),
             end: None,
             dry_run: false,
             resumed: 0,
@@ -155,6 +158,12 @@ impl Run {
                     run.target.clone_from(target);
                     run.login.clone_from(login);
                     operators.call(operator).clone_into(&mut run.operator);
+                }
+                Event::Book { inputs, .. } => {
+                    let inputs = inputs
+                        .iter()
+                        .map(|(name, value)| (name.clone(), value.clone()));
+                    run.inputs = inputs.collect();
                 }
                 Event::Resumed { .. } => {
                     run.resumed += 1;

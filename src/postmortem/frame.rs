@@ -29,8 +29,6 @@ pub struct Frame {
     /// Logins that were refused for want of a slot.
     pub refusals: Vec<SlotLimit>,
     pub findings: Vec<(FindingId, Severity)>,
-    /// Of each workload that is followed: its connections.
-    pub followed: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +133,6 @@ impl Frame {
                 .iter()
                 .map(|found| (found.id, found.severity))
                 .collect(),
-            followed: Vec::new(),
         }
     }
 

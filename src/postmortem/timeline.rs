@@ -236,6 +236,14 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             format!("noted: {question} \"{text}\"")
         }
         Event::Skipped { step, reason } => format!("step {step} was left out: {reason}"),
+        Event::EffectSeen { seen, answer, .. } => {
+            let answer = match answer.as_str() {
+                "done" => "it counts as done",
+                "again" => "it may be done again",
+                other => other,
+            };
+            format!("looked at an effect whose outcome wasn't known: {seen}; {answer}")
+        }
         Event::Candidates { signals, refused } => format!(
             "chose {}, left {} alone",
             count(signals.len(), "session"),

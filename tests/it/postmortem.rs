@@ -93,7 +93,7 @@ fn events() -> Vec<(i64, Event)> {
             Event::Book {
                 id: "idle-in-transaction".into(),
                 sha256: String::new(),
-                inputs: BTreeMap::new(),
+                inputs: BTreeMap::from([("older_than".into(), "60s".into())]),
                 texts: vec![runbook::builtin::text("idle-in-transaction").expect("the book")],
                 file: None,
             },
@@ -283,6 +283,67 @@ fn an_incident_as_markdown() {
     insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("postmortem-leak.md", markdown(&leak()));
     });
+}
+
+/// Of a stored capture, with nothing else.
+fn of_capture(name: &str) -> Postmortem {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.json"));
+    let mut course = Course::new(Thresholds::default(), Default::default());
+    course.add(&bundle::read(&file).expect("a capture"));
+    postmortem::make(Material {
+        supplies: vec![],
+        course,
+        gaps: vec![],
+        records: vec![],
+        log: vec![],
+        design: None,
+        roles_only: false,
+    })
+}
+
+#[test]
+fn a_forest_as_markdown() {
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("postmortem-lock-queue.md", markdown(&of_capture("lock-queue")));
+    });
+}
+
+#[test]
+fn the_cause_that_the_evidence_speaks_for() {
+    use stanch::postmortem::Cause;
+    for (name, cause) in [
+        ("exhaustion", Cause::PoolSum),
+        ("leak", Cause::Leak),
+        ("lock-chain", Cause::LockQueue),
+        ("lock-queue", Cause::LockQueue),
+        ("prepared", Cause::LockQueue),
+        ("deadlock", Cause::LockQueue),
+        ("long-transaction", Cause::LongTransaction),
+        ("storm", Cause::LongTransaction),
+    ] {
+        let suggested = of_capture(name).causes;
+        assert_eq!(
+            suggested.first().map(|one| one.cause),
+            Some(cause),
+            "{name}: {suggested:?}"
+        );
+        assert!(suggested[0].measured && !suggested[0].evidence.is_empty());
+    }
+}
+
+/// What was only said never stands before what was measured.
+#[test]
+fn a_word_is_no_measure() {
+    let mut material = material("checkout");
+    let said = Event::Answer {
+        step: "leak.release".into(),
+        answer: "scaled".into(),
+        attended: true,
+    };
+    material.records.push(records(vec![(9, said)]));
+    let causes = postmortem::make(material).causes;
+    let measured: Vec<bool> = causes.iter().map(|one| one.measured).collect();
+    assert_eq!(measured, [true, true, false], "{causes:?}");
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn then(line: &str) -> Option<String> {
         return None;
     }
     let line = match (line.strip_prefix("   do: "), line.strip_prefix("   lost: ")) {
-        (Some(rest), _) => format!("   what would have freed them: {rest}"),
+        (Some(rest), _) => format!("   what could have been done: {rest}"),
         (_, Some(rest)) => format!("   what would have been lost: {rest}"),
         _ => line.to_owned(),
     };

@@ -30,6 +30,14 @@ pub fn done(of: &Postmortem) -> String {
             clock.tell(run.began),
             clock.tell(run.last)
         );
+        let inputs: Vec<String> = run
+            .inputs
+            .iter()
+            .map(|(name, value)| code(&format!("{name} = {value}"), false))
+            .collect();
+        if !inputs.is_empty() {
+            let _ = write!(out, ", with {}", inputs.join(", "));
+        }
         if run.resumed > 0 {
             let _ = write!(out, ", resumed {}", count(run.resumed, "time"));
         }
