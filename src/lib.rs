@@ -19,7 +19,8 @@
 //! | [`bundle`] | snapshots ↔ disk: what is reduced before, sealed bundles, the gate that lets nothing secret through | model, sql |
 //! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL and Redis | model, bundle, sql, keys |
 //! | [`analysis`] | pure: snapshot → report | model, sql, keys |
-//! | [`view`] | report → bytes | model, analysis, budget |
+//! | [`postmortem`] | pure: journal, captures and log moments → one document; what people write in it is kept | model, analysis, budget, runbook, journal |
+//! | [`view`] | report → bytes | model, analysis, budget, postmortem |
 //! | [`journal`] | what was done, one line an event, on disk before and after each effect | model |
 //! | [`action`] | the only module that changes a server: the guard, and the signal that is checked once more | model, sql, journal, source |
 //! | [`runbook`] | pure: YAML books read and checked with every fault at its place, and where one goes on | model, sql, yaml |
@@ -41,6 +42,7 @@ pub mod journal;
 pub mod keys;
 pub mod model;
 pub mod operate;
+pub mod postmortem;
 pub mod runbook;
 pub mod source;
 pub mod sql;

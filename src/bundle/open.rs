@@ -1,7 +1,7 @@
 //! A bundle, or a single saved snapshot, opened for reading: the folder of a capture (also of one that was cut off), or what it
 //! was sealed to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -274,6 +274,36 @@ impl Bundle {
             }
             Ok(())
         })
+    }
+
+    /// Every frame in the order in which they were taken, read one at a time as they are asked for.
+    ///
+    /// # Errors
+    /// Outside when the archive can't be read, inside when a frame can't or is damaged.
+    pub fn into_frames(
+        self,
+    ) -> Result<impl Iterator<Item = Result<Snapshot, BundleError>> + use<>, BundleError> {
+        // An archive is read in one go only: its frames are kept packed meanwhile, each by itself.
+        let mut packed: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        if self.kind == Kind::Sealed {
+            self.each(&mut |name, bytes| {
+                if frame_of(name).is_some() {
+                    let small = zstd::encode_all(bytes, 1).map_err(|error| self.io(error))?;
+                    packed.insert(name.to_owned(), small);
+                }
+                Ok(())
+            })?;
+        }
+        let frames = self.frames.clone();
+        Ok(frames.into_iter().map(move |frame| {
+            let bytes = match packed.remove(&frame.path) {
+                Some(small) => {
+                    zstd::decode_all(small.as_slice()).map_err(|error| self.io(error))?
+                }
+                None => self.read(&frame.path)?,
+            };
+            Ok(format::parse(&self.place(&frame.path), &bytes)?)
+        }))
     }
 
     /// What logs told, one after the other.

@@ -4,6 +4,7 @@ pub mod budget;
 pub mod bundle;
 pub mod effect;
 pub mod redis;
+pub mod report;
 pub mod snapshot;
 
 use std::ffi::OsString;
@@ -17,6 +18,7 @@ use self::budget::BudgetCommand;
 use self::bundle::{BundleCommand, CaptureArgs};
 use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
 use self::redis::{RedisArgs, RedisCommand};
+use self::report::ReportArgs;
 pub use self::snapshot::{AtArgs, ConnectArgs, RepeatArgs, SnapshotArgs, when};
 use super::complete;
 use crate::drill::{CacheIncident, Incident};
@@ -185,6 +187,8 @@ pub enum Command {
     /// What a capture left: verify, show, diff, seal
     #[command(subcommand)]
     Bundle(BundleCommand),
+    /// The postmortem of what was captured and done: Markdown, and one HTML file; what people write in it is kept
+    Report(ReportArgs),
     /// A throwaway server with a real incident on it, to practise on
     Drill(DrillArgs),
     /// What a shell reads to complete commands, options, and names of queries and targets

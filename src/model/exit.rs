@@ -63,7 +63,7 @@ impl ExitCode {
             Self::Stopped => "stopped by the operator",
             Self::Escalated => "a runbook ended `escalated`",
             Self::Usage => "wrong usage",
-            Self::Input => "wrong input file: saved snapshot, stanch.yaml, runbook",
+            Self::Input => "wrong input file: saved snapshot, stanch.yaml, runbook, postmortem",
         }
     }
 }

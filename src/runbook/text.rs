@@ -1,5 +1,4 @@
-//! Texts of a book, with `{{ }}` for what was found: for people's eyes only, never part of a statement or a command. The one
-//! user of the template crate.
+//! Texts of a book, with `{{ }}` for what was found: for people's eyes only, never part of a statement or a command.
 
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::{Map, Value as Json};

@@ -77,6 +77,10 @@ mod tests {
                 "{\"password\":\"(not shown: a secret value)\",\"a\":1}",
             ),
             ("puma 5.6 [shop]", "puma 5.6 [shop]"),
+            (
+                "of the failing row contains (a, b) = (Alice Sm",
+                "of the failing row contains (not shown: values of a row)",
+            ),
             ("", ""),
         ] {
             assert_eq!(redacted(text), expected);

@@ -9,6 +9,7 @@ mod header;
 mod json;
 mod layout;
 mod markdown;
+pub mod postmortem;
 mod progress;
 mod prometheus;
 mod reports;

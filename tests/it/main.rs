@@ -17,6 +17,7 @@ mod formats;
 mod guard;
 mod language;
 mod layering;
+mod postmortem;
 mod redaction;
 mod reference;
 mod runbook;

@@ -8,7 +8,7 @@ pub(super) fn setting_ms(setting: &Setting) -> Option<Millis> {
 }
 
 /// A time as PostgreSQL writes settings: `30s`, `5 min`, or a bare number in the setting's unit.
-pub(super) fn duration_ms(text: &str, default_unit: Option<&str>) -> Option<Millis> {
+pub fn duration_ms(text: &str, default_unit: Option<&str>) -> Option<Millis> {
     let text = text.trim().trim_matches('\'');
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

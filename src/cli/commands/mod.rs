@@ -14,6 +14,7 @@ mod man;
 mod pg;
 mod query;
 mod redis;
+mod report;
 mod runbook;
 mod triage;
 mod welcome;
@@ -50,6 +51,7 @@ pub async fn run(args: Args, env: &Environment, console: &mut Console) -> Result
         Command::Budget(command) => budget::run(&mut ctx, command).await,
         Command::Capture(args) => capture::run(&mut ctx, &args).await,
         Command::Bundle(command) => bundle::run(&mut ctx, &command),
+        Command::Report(args) => report::run(&mut ctx, &args),
         Command::Drill(args) => drill::run(&mut ctx, &args).await,
         Command::Completions { shell } => completions::run(ctx.console, shell),
         Command::Man { command, dir } => man::run(ctx.console, &command, dir.as_deref()),

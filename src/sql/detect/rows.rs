@@ -76,7 +76,13 @@ pub(super) fn to_last_bracket(text: &str, range: Range<usize>) -> Range<usize> {
         limit -= 1;
     }
     let line = text[range.end..limit].split('\n').next().unwrap_or("");
-    let more = line.rfind(')').map_or(0, |at| at + 1);
+    let closed = line.rfind(')').map_or(0, |at| at + 1);
+    // A text that was cut has brackets that nothing closes.
+    let more = if line[closed..].contains('(') {
+        line.len()
+    } else {
+        closed
+    };
     range.start..range.end + more
 }
 

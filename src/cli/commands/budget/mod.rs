@@ -5,6 +5,8 @@ mod files;
 mod init;
 mod live;
 
+pub use files::of_paths;
+
 use super::Context;
 use crate::cli::args::budget::BudgetCommand;
 use crate::cli::fault::Fault;

@@ -7,6 +7,8 @@ mod resume;
 mod run;
 mod shelf;
 
+pub use resume::journal_of;
+
 use super::Context;
 use crate::cli::args::effect::RunbookCommand;
 use crate::cli::fault::Fault;

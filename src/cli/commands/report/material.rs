@@ -1,0 +1,95 @@
+//! What a postmortem is made of: captures, journals and the design, read and put together.
+
+use std::path::{Path, PathBuf};
+
+use super::captures;
+use crate::budget;
+use crate::cli::args::budget::BudgetInput;
+use crate::cli::args::report::ReportArgs;
+use crate::cli::commands::{Context, budget as budget_files, runbook};
+use crate::cli::fault::Fault;
+use crate::cli::settings::{self, ActSettings};
+use crate::journal::{self, Event, Record};
+use crate::model::Target;
+use crate::postmortem::{self, Course, Material, Postmortem};
+use crate::view;
+
+/// Everything is read and put together.
+pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Fault> {
+    let thresholds = settings::thresholds(ctx.env, &args.threshold)?;
+    let mut journals: Vec<(PathBuf, Vec<Record>)> = Vec::new();
+    for run in &args.journal {
+        let path = match Path::new(run).is_file() {
+            true => PathBuf::from(run),
+            false => runbook::journal_of(&ActSettings::of(ctx.env)?, run)?,
+        };
+        let records = journal::read(&path).map_err(|error| Fault::Book(error.to_string()))?;
+        journals.push((path, records));
+    }
+    journals.sort_by_key(|(_, records)| records.first().map(|record| record.at));
+    let design = design(&args.budget)?;
+    let paths = captures::paths(&args.bundles, &journals);
+    let ordered = captures::ordered(&paths)?;
+    let beside = captures::beside(&paths)?;
+    let records: Vec<Vec<Record>> = journals.into_iter().map(|(_, records)| records).collect();
+    let followed = Material::followed(
+        &records,
+        design.as_ref(),
+        ordered.target().and_then(|target| target.name.as_deref()),
+    );
+    let mut course = Course::new(thresholds, followed);
+    let supplies = ordered.each(&mut |snapshot| course.add(snapshot))?;
+    if let Some(target) = &course.target {
+        for other in strangers(&records, target) {
+            ctx.console.warn(&format!(
+                "a journal is of {}, the captures are of {}",
+                view::clean(other),
+                view::clean(&target.label())
+            ));
+        }
+    }
+    Ok(postmortem::make(Material {
+        supplies,
+        course,
+        gaps: beside.gaps,
+        records,
+        log: beside.log,
+        design,
+        roles_only: args.roles_only,
+    }))
+}
+
+/// Journals of another server, by how they call it.
+fn strangers<'r>(records: &'r [Vec<Record>], target: &Target) -> impl Iterator<Item = &'r str> {
+    let place = format!("{}@{}", target.database, target.host);
+    let port = format!(":{}", target.port);
+    let names = [target.label(), target.name.clone().unwrap_or_default()];
+    let called = records
+        .iter()
+        .flatten()
+        .filter_map(|record| match &record.event {
+            Event::RunStart { target, .. } => Some(target.as_str()),
+            _ => None,
+        });
+    called.filter(move |called| {
+        let by_place = called.starts_with(&place) && called.ends_with(&port);
+        !by_place && !names.iter().any(|name| name == called)
+    })
+}
+
+fn design(paths: &[PathBuf]) -> Result<Option<(budget::Budget, budget::Report)>, Fault> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let input = BudgetInput {
+        paths: paths.to_vec(),
+        exclude: Vec::new(),
+        max_connections: None,
+        nodes: None,
+        set: Vec::new(),
+        fail_on: Vec::new(),
+    };
+    let budget = budget_files::of_paths(paths, &input)?;
+    let report = budget::judge(&budget, &[]);
+    Ok(Some((budget, report)))
+}

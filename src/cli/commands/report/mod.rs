@@ -1,0 +1,34 @@
+//! `stanch report`: the postmortem, as files that people go on writing in.
+
+mod captures;
+mod files;
+mod lint;
+mod material;
+mod render;
+
+use super::Context;
+use crate::cli::args::report::ReportArgs;
+use crate::cli::fault::Fault;
+use crate::model::ExitCode;
+use crate::postmortem::merge;
+use crate::view::{self, Format};
+
+pub fn run(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<ExitCode, Fault> {
+    if !matches!(ctx.console.format, Format::Table | Format::Markdown) {
+        return Err(Fault::Usage(
+            "a postmortem is Markdown and HTML: into files, or with -o md the Markdown to standard output".into(),
+        ));
+    }
+    if let Some(file) = &args.lint {
+        return lint::lint(ctx, file);
+    }
+    let postmortem = material::made(ctx, args)?;
+    let blocks = view::postmortem::blocks(&postmortem);
+    if ctx.console.format == Format::Markdown {
+        // A new rendering has no markers that could be damaged.
+        let fresh = merge(&blocks, None).map_err(|damage| Fault::Save(damage.to_string()))?;
+        ctx.console.result(&fresh.text)?;
+        return Ok(ExitCode::Ok);
+    }
+    render::into_files(ctx, args, &postmortem, &blocks)
+}

@@ -1,0 +1,260 @@
+//! Which cause the evidence speaks for, out of a fixed list. A suggestion: people decide.
+
+use super::course::{ChangeOf, Course};
+use super::drift::{Drift, Match};
+use crate::journal::{Event, Record};
+use crate::model::{FindingId, Severity, SlotLimit};
+
+/// What such incidents come of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Leak,
+    PoolSum,
+    LongTransaction,
+    LockQueue,
+    ReconnectStorm,
+    PoolerMisconfigured,
+    LimitLowered,
+    Failover,
+    Autoscale,
+    RolloutOverlap,
+}
+
+impl Cause {
+    pub const ALL: [Self; 10] = [
+        Self::Leak,
+        Self::PoolSum,
+        Self::LongTransaction,
+        Self::LockQueue,
+        Self::ReconnectStorm,
+        Self::PoolerMisconfigured,
+        Self::LimitLowered,
+        Self::Failover,
+        Self::Autoscale,
+        Self::RolloutOverlap,
+    ];
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Leak => "leaked connections: transactions were begun and left (pattern B)",
+            Self::PoolSum => "pools too large in sum for what the server has (pattern A)",
+            Self::LongTransaction => "a slow statement or a long transaction (pattern C)",
+            Self::LockQueue => "a lock queue: sessions waited behind one that held a lock",
+            Self::ReconnectStorm => {
+                "a reconnect storm: connections didn't live, timeouts don't fit (pattern D)"
+            }
+            Self::PoolerMisconfigured => "the pooler's own limit",
+            Self::LimitLowered => "a limit that is lower than it was designed, or was lowered",
+            Self::Failover => "a restart or a failover",
+            Self::Autoscale => "more instances than the server was meant for (autoscaling)",
+            Self::RolloutOverlap => "old and new instances at the same time during a release",
+        }
+    }
+
+    /// Findings that speak for it.
+    fn findings(self) -> &'static [FindingId] {
+        match self {
+            Self::Leak => &[FindingId::ConnLeak, FindingId::TxIdleInTransaction],
+            Self::PoolSum => &[FindingId::ConnOversizedPools],
+            Self::LongTransaction => &[
+                FindingId::TxLong,
+                FindingId::QueryStorm,
+                FindingId::WaitDominant,
+            ],
+            Self::LockQueue => &[
+                FindingId::LockQueueBehindDdl,
+                FindingId::LockCycle,
+                FindingId::LockPreparedRoot,
+                FindingId::LockChain,
+            ],
+            Self::ReconnectStorm => &[FindingId::ConnChurn],
+            _ => &[],
+        }
+    }
+}
+
+/// A cause that something speaks for.
+#[derive(Clone, Debug)]
+pub struct Suggestion {
+    pub cause: Cause,
+    pub evidence: Vec<String>,
+    /// It was measured; else it was only said.
+    pub measured: bool,
+    weight: usize,
+}
+
+/// Those that something speaks for, the likeliest first.
+pub(super) fn suggest(course: &Course, drift: &Drift, runs: &[Vec<Record>]) -> Vec<Suggestion> {
+    let mut all: Vec<Suggestion> = Cause::ALL
+        .into_iter()
+        .filter_map(|cause| {
+            let mut one = Suggestion {
+                cause,
+                evidence: Vec::new(),
+                measured: false,
+                weight: 0,
+            };
+            one.findings(course);
+            one.server(course);
+            one.design(course, drift);
+            one.answers(runs);
+            (!one.evidence.is_empty()).then_some(one)
+        })
+        .collect();
+    // Stable: of the same weight the list's order.
+    all.sort_by_key(|one| (!one.measured, std::cmp::Reverse(one.weight)));
+    all
+}
+
+impl Suggestion {
+    fn measured(&mut self, text: String, weight: usize) {
+        self.evidence.push(text);
+        self.measured = true;
+        self.weight += weight;
+    }
+
+    /// As long as it was seen, and as bad as it was.
+    fn findings(&mut self, course: &Course) {
+        for id in self.cause.findings() {
+            let Some(seen) = course.seen.iter().find(|seen| seen.id == *id) else {
+                continue;
+            };
+            let bad = if seen.severity == Severity::Critical {
+                2
+            } else {
+                1
+            };
+            self.measured(
+                format!(
+                    "{id}, in {} of {} captures: {}",
+                    seen.captures,
+                    course.frames.len(),
+                    seen.title
+                ),
+                bad * seen.captures,
+            );
+            self.evidence.extend(seen.evidence.iter().take(3).cloned());
+        }
+    }
+
+    fn server(&mut self, course: &Course) {
+        let refused = |limit: &[SlotLimit]| {
+            let with =
+                |frame: &&super::frame::Frame| frame.refusals.iter().any(|r| limit.contains(r));
+            course.frames.iter().filter(with).count()
+        };
+        match self.cause {
+            Cause::PoolerMisconfigured => {
+                let n = refused(&[SlotLimit::Pooler]);
+                if n > 0 {
+                    self.measured(
+                        format!("in {n} captures the pooler itself refused a login"),
+                        2 * n,
+                    );
+                }
+            }
+            Cause::LimitLowered => {
+                for (limit, word) in [(SlotLimit::Role, "role"), (SlotLimit::Database, "database")]
+                {
+                    let n = refused(&[limit]);
+                    if n > 0 {
+                        let text = format!(
+                            "in {n} captures a login was refused by its {word}'s own limit"
+                        );
+                        self.measured(text, 2 * n);
+                    }
+                }
+                for change in &course.changes {
+                    if let ChangeOf::MaxConnections(was, is) = change.what
+                        && is < was
+                    {
+                        let text =
+                            format!("max_connections went from {was} to {is} between two captures");
+                        self.measured(text, course.frames.len());
+                    }
+                }
+            }
+            Cause::Failover => {
+                for change in &course.changes {
+                    let text = match change.what {
+                        ChangeOf::Restart(at) => {
+                            format!("the server started anew at {}", clock(at))
+                        }
+                        ChangeOf::Role(_, is) => {
+                            format!(
+                                "between two captures it became a {}",
+                                super::timeline::role(is)
+                            )
+                        }
+                        ChangeOf::MaxConnections(..) => continue,
+                    };
+                    self.measured(text, course.frames.len());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn design(&mut self, course: &Course, drift: &Drift) {
+        match self.cause {
+            Cause::LimitLowered => {
+                for row in drift.rows.iter().filter(|row| row.is_lower_limit) {
+                    self.measured(
+                        format!(
+                            "{} is {}, designed {}",
+                            row.what,
+                            row.live_words(),
+                            row.declared_words()
+                        ),
+                        course.frames.len(),
+                    );
+                }
+            }
+            Cause::PoolSum => {
+                for row in drift
+                    .workloads
+                    .iter()
+                    .filter(|row| row.verdict == Match::Differs)
+                {
+                    if let (Some(most), Some(designed)) = (row.most, row.designed) {
+                        self.measured(
+                            format!(
+                                "{} had {most} connections, designed at most {designed}",
+                                row.name
+                            ),
+                            course.frames.len(),
+                        );
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a person said of releases and scaling: nobody measured it.
+    fn answers(&mut self, runs: &[Vec<Record>]) {
+        let (wanted, text) = match self.cause {
+            Cause::RolloutOverlap => (
+                "release",
+                "the operator answered that there was a release or a flag in the last hour",
+            ),
+            Cause::Autoscale => (
+                "scaled",
+                "the operator answered that instances, workers or jobs were scaled up in the last hour",
+            ),
+            _ => return,
+        };
+        let said = runs.iter().flatten().any(|record| {
+            matches!(&record.event, Event::Answer { step, answer, attended: true } if step.rsplit('.').next() == Some("release") && answer == wanted)
+        });
+        if said {
+            self.evidence.push(text.into());
+            self.weight += 1;
+        }
+    }
+}
+
+/// `03:12:06`
+fn clock(at: crate::model::Timestamp) -> String {
+    format!("{} UTC", at.utc().format("%H:%M:%S"))
+}

@@ -1,0 +1,363 @@
+//! The captures one after the other, folded: numbers of each, and whole only what was worst.
+
+use std::collections::BTreeMap;
+
+use super::found::{Bounds, Seen};
+use super::frame::Frame;
+use crate::analysis::blocking::{self, Blockers};
+use crate::analysis::connections::{Capacity, Group};
+use crate::analysis::settings::{Judged, judge_all};
+use crate::analysis::{Report, connections, triage};
+use crate::model::{
+    BackendId, FindingId, Millis, Redaction, ServerRole, Severity, Snapshot, Target, Thresholds,
+    Timestamp, Verb,
+};
+
+/// What is looked for in every capture beside the numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Followed {
+    /// Workloads of the budget: each with the application names that its sessions have.
+    pub workloads: Vec<(String, Vec<String>)>,
+    /// Sessions that something was done to.
+    pub sessions: Vec<BackendId>,
+}
+
+/// The capture with most slots taken.
+#[derive(Clone, Debug)]
+pub struct Peak {
+    pub at: Timestamp,
+    pub capacity: Capacity,
+    /// Largest first, a few of them.
+    pub groups: Vec<Group>,
+}
+
+/// The forest at its worst.
+#[derive(Clone, Debug)]
+pub struct Forest {
+    pub report: Report<Blockers>,
+}
+
+/// Settings and limits of a capture that had them.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub at: Timestamp,
+    pub server: crate::model::Server,
+    pub judged: Vec<Judged>,
+    pub limits: Vec<connections::Limit>,
+}
+
+/// Something about the server itself that isn't as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub after: Timestamp,
+    pub at: Timestamp,
+    pub what: ChangeOf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeOf {
+    MaxConnections(u32, u32),
+    Role(ServerRole, ServerRole),
+    Restart(Timestamp),
+}
+
+type Rank = (Option<u32>, Option<usize>, Option<Millis>);
+
+/// All captures, in the order of time.
+#[derive(Debug)]
+pub struct Course {
+    thresholds: Thresholds,
+    followed: Followed,
+    pub target: Option<Target>,
+    pub frames: Vec<Frame>,
+    /// By their first sight; those at warning or above.
+    pub seen: Vec<Seen>,
+    /// Anything at warning or above.
+    pub trouble: Option<Bounds>,
+    pub peak: Option<Peak>,
+    pub forest: Option<Forest>,
+    pub oldest: Option<Oldest>,
+    /// The first and the last that were read.
+    pub settings: Option<(Settings, Settings)>,
+    pub changes: Vec<Change>,
+    /// Who was behind a pid, at its last sight.
+    pub who: Vec<(BackendId, String)>,
+    /// Parts that some captures don't have, with why and how many.
+    pub unread: BTreeMap<(&'static str, String), usize>,
+    pub most_hidden: usize,
+    /// How texts were reduced, each once.
+    pub redactions: Vec<Redaction>,
+    /// Of each workload that is followed: most connections, and when.
+    pub workloads: Vec<Option<(usize, Timestamp)>>,
+    /// The most so far: slots taken, blocked sessions, age of the oldest transaction.
+    worst: Option<Rank>,
+    last_clean: Option<Timestamp>,
+    last_judged: Option<Timestamp>,
+    last_server: Option<(Timestamp, u32, Option<Timestamp>, Option<ServerRole>)>,
+}
+
+/// The longest transaction.
+#[derive(Clone, Debug)]
+pub struct Oldest {
+    pub age: Millis,
+    pub at: Timestamp,
+    pub began: Timestamp,
+    pub who: String,
+}
+
+impl Course {
+    pub fn new(thresholds: Thresholds, followed: Followed) -> Self {
+        let workloads = vec![None; followed.workloads.len()];
+        Self {
+            thresholds,
+            followed,
+            target: None,
+            frames: Vec::new(),
+            seen: Vec::new(),
+            trouble: None,
+            peak: None,
+            forest: None,
+            oldest: None,
+            settings: None,
+            changes: Vec::new(),
+            who: Vec::new(),
+            unread: BTreeMap::new(),
+            most_hidden: 0,
+            redactions: Vec::new(),
+            workloads,
+            worst: None,
+            last_clean: None,
+            last_judged: None,
+            last_server: None,
+        }
+    }
+
+    /// The next capture; each is later than the one before.
+    pub fn add(&mut self, snapshot: &Snapshot) {
+        let triage = triage::report(snapshot, &self.thresholds);
+        let forest = blocking::report(snapshot);
+        let frame = Frame::of(snapshot, &triage.data, forest.data.longest_wait_ms);
+        self.found(&frame, &triage.data.findings);
+        self.worst(snapshot, forest);
+        self.server(snapshot);
+        self.sessions(snapshot);
+        for (n, (_, names)) in self.followed.workloads.iter().enumerate() {
+            let is_of =
+                |name: Option<&str>| name.is_some_and(|name| names.iter().any(|n| n == name));
+            let now = connections::clients(snapshot)
+                .filter(|s| is_of(s.application_name.as_deref()))
+                .count();
+            if frame.states.is_some() && self.workloads[n].is_none_or(|(most, _)| now > most) {
+                self.workloads[n] = Some((now, frame.at));
+            }
+        }
+        for (part, why) in triage.head.coverage.failed() {
+            *self.unread.entry((part, why.to_owned())).or_default() += 1;
+        }
+        let hidden = triage.head.coverage.sessions_hidden.unwrap_or(0);
+        self.most_hidden = self.most_hidden.max(hidden);
+        if !self
+            .redactions
+            .iter()
+            .any(|known| known.rule == snapshot.redaction.rule)
+        {
+            self.redactions.push(snapshot.redaction.clone());
+        }
+        // Of a target that was reached more is known.
+        if self
+            .target
+            .as_ref()
+            .is_none_or(|target| target.server_version.is_none())
+        {
+            self.target = Some(snapshot.target.clone());
+        }
+        self.frames.push(frame);
+    }
+
+    fn found(&mut self, frame: &Frame, findings: &[triage::Finding]) {
+        let at = frame.at;
+        let rank = (
+            frame.slots.map(|s| s.used),
+            frame.blocked,
+            frame.oldest_transaction,
+        );
+        let worse = self.worst.is_none_or(|worst| rank > worst);
+        if worse {
+            self.worst = Some(rank);
+        }
+        // Of one area several may be found; the first is the worst.
+        let mut now: Vec<FindingId> = Vec::new();
+        for found in findings.iter().filter(|f| f.severity > Severity::Info) {
+            if now.contains(&found.id) {
+                continue;
+            }
+            now.push(found.id);
+            match self.seen.iter_mut().find(|seen| seen.id == found.id) {
+                Some(seen) => seen.again(found, at, worse),
+                None => self.seen.push(Seen::new(found, at, self.last_judged)),
+            }
+        }
+        if frame.is_judged() {
+            let gone = self.seen.iter_mut().filter(|seen| !now.contains(&seen.id));
+            gone.for_each(|seen| seen.bounds.gone(at));
+        }
+        match (&mut self.trouble, frame.is_trouble()) {
+            (Some(trouble), true) => trouble.seen(at),
+            (Some(trouble), false) if frame.is_judged() => trouble.gone(at),
+            (None, true) => self.trouble = Some(Bounds::at(at, self.last_clean)),
+            _ => {}
+        }
+        if frame.is_judged() {
+            self.last_judged = Some(at);
+            if !frame.is_trouble() {
+                self.last_clean = Some(at);
+            }
+        }
+    }
+
+    fn worst(&mut self, snapshot: &Snapshot, mut forest: Report<Blockers>) {
+        let at = snapshot.taken_at;
+        let report = connections::report(snapshot).data;
+        if let Some(capacity) = report.capacity
+            && self
+                .peak
+                .as_ref()
+                .is_none_or(|peak| capacity.used > peak.capacity.used)
+        {
+            let mut groups = report.groups;
+            groups.truncate(8);
+            self.peak = Some(Peak {
+                at,
+                capacity,
+                groups,
+            });
+        }
+        let rank = |b: &Blockers| (b.blocked, b.longest_wait_ms);
+        let worse = self
+            .forest
+            .as_ref()
+            .is_none_or(|worst| rank(&forest.data) > rank(&worst.report.data));
+        if forest.data.blocked > 0 && worse {
+            // Thousands of pairs say no more than the trees do.
+            forest.data.edges = Vec::new();
+            self.forest = Some(Forest { report: forest });
+        }
+        let oldest = connections::clients(snapshot)
+            .filter_map(|s| Some((s.xact_start?, s)))
+            .min_by_key(|(began, s)| (*began, s.pid()));
+        if let Some((began, session)) = oldest {
+            let age = began.age_at(at);
+            if self.oldest.as_ref().is_none_or(|known| age > known.age) {
+                self.oldest = Some(Oldest {
+                    age,
+                    at,
+                    began,
+                    who: described(session, None),
+                });
+            }
+        }
+    }
+
+    fn server(&mut self, snapshot: &Snapshot) {
+        let at = snapshot.taken_at;
+        let Some(server) = snapshot.server.get() else {
+            return;
+        };
+        let role = snapshot.target.role;
+        if let Some((after, max, started, was)) = self.last_server {
+            let mut change = |what| self.changes.push(Change { after, at, what });
+            if max != server.max_connections {
+                change(ChangeOf::MaxConnections(max, server.max_connections));
+            }
+            if let (Some(was), Some(is)) = (was, role)
+                && was != is
+            {
+                change(ChangeOf::Role(was, is));
+            }
+            if let (Some(was), Some(is)) = (started, server.started_at)
+                && was != is
+            {
+                change(ChangeOf::Restart(is));
+            }
+        }
+        self.last_server = Some((at, server.max_connections, server.started_at, role));
+        if snapshot.settings.get().is_some() {
+            let settings = Settings {
+                at,
+                server: server.clone(),
+                judged: judge_all(snapshot),
+                limits: connections::limits(snapshot),
+            };
+            self.settings = match self.settings.take() {
+                None => Some((settings.clone(), settings)),
+                Some((first, _)) => Some((first, settings)),
+            };
+        }
+    }
+
+    fn sessions(&mut self, snapshot: &Snapshot) {
+        for id in &self.followed.sessions {
+            let session = snapshot.activity.rows().iter().find(|s| s.id == *id);
+            let Some(session) = session else { continue };
+            let text = described(session, Some(snapshot.taken_at));
+            match self.who.iter_mut().find(|(known, _)| known == id) {
+                Some((_, who)) => *who = text,
+                None => self.who.push((*id, text)),
+            }
+        }
+    }
+
+    /// The names of the workloads that are followed.
+    pub fn workload_names(&self) -> impl Iterator<Item = &str> {
+        self.followed
+            .workloads
+            .iter()
+            .map(|(name, _)| name.as_str())
+    }
+
+    /// From the first capture to the last.
+    pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        Some((self.frames.first()?.at, self.frames.last()?.at))
+    }
+
+    /// Who was behind a session that something was done to.
+    pub fn who(&self, id: &BackendId) -> Option<&str> {
+        self.who
+            .iter()
+            .find(|(known, _)| known == id)
+            .map(|(_, who)| who.as_str())
+    }
+
+    /// Captures with a login that was refused for want of a slot.
+    pub fn refused(&self) -> usize {
+        self.frames
+            .iter()
+            .filter(|frame| !frame.refusals.is_empty())
+            .count()
+    }
+}
+
+/// `app_rw, web, idle in transaction for 2m 05s`
+fn described(session: &crate::model::Session, now: Option<Timestamp>) -> String {
+    let names = [session.user.as_deref(), session.application_name.as_deref()];
+    let mut parts: Vec<String> = names
+        .into_iter()
+        .flatten()
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    if let Some(state) = &session.state {
+        let age = now.and_then(|now| session.state_age(now));
+        let age = age.map_or(String::new(), |age| format!(" for {age}"));
+        parts.push(format!("{}{age}", state.as_str()));
+    }
+    if parts.is_empty() {
+        return "not seen".into();
+    }
+    parts.join(", ")
+}
+
+/// `terminate pid 4711`
+pub(super) fn signal_words(verb: Verb, id: &BackendId) -> String {
+    format!("{} pid {}", verb.word(), id.pid)
+}

@@ -1,0 +1,163 @@
+//! What is kept of one capture: numbers, never its sessions.
+
+use crate::analysis::{connections, triage};
+use crate::model::{
+    Clock, FindingId, Millis, Session, SessionState, Severity, SlotLimit, Snapshot, Timestamp,
+};
+
+/// Applications that are kept of one capture; the rest is counted together.
+const MOST_APPLICATIONS: usize = 12;
+
+/// One capture.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub at: Timestamp,
+    /// `at` is the server's; else of the machine that tried to connect.
+    pub by_server: bool,
+    pub slots: Option<Slots>,
+    /// `None`: the sessions weren't read.
+    pub states: Option<States>,
+    /// Of the sessions that may be seen.
+    pub oldest_transaction: Option<Millis>,
+    /// Sessions that wait for another's lock; `None`: the locks weren't read.
+    pub blocked: Option<usize>,
+    pub longest_wait: Option<Millis>,
+    /// Largest first.
+    pub applications: Vec<(String, usize)>,
+    /// Connections of all the others.
+    pub other_applications: usize,
+    /// Logins that were refused for want of a slot.
+    pub refusals: Vec<SlotLimit>,
+    pub findings: Vec<(FindingId, Severity)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    pub max_connections: u32,
+    pub usable: u32,
+    pub used: u32,
+    /// Hidden sessions are counted as clients, and some may be none.
+    pub at_most: bool,
+}
+
+/// Connections by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States {
+    pub active: usize,
+    pub idle: usize,
+    pub idle_in_transaction: usize,
+    pub aborted: usize,
+    pub other: usize,
+    pub hidden: usize,
+}
+
+impl States {
+    pub const NAMES: [&'static str; 6] = [
+        "active",
+        "idle in transaction",
+        "idle in transaction (aborted)",
+        "idle",
+        "other",
+        "hidden",
+    ];
+
+    /// In the order of `NAMES`.
+    pub fn counts(self) -> [usize; 6] {
+        [
+            self.active,
+            self.idle_in_transaction,
+            self.aborted,
+            self.idle,
+            self.other,
+            self.hidden,
+        ]
+    }
+
+    pub fn total(self) -> usize {
+        self.counts().iter().sum()
+    }
+
+    fn of<'s>(sessions: impl Iterator<Item = &'s Session>) -> Self {
+        let mut all = Self::default();
+        for session in sessions {
+            let count = match &session.state {
+                _ if session.hidden => &mut all.hidden,
+                Some(SessionState::Active) => &mut all.active,
+                Some(SessionState::Idle) => &mut all.idle,
+                Some(SessionState::IdleInTransaction) => &mut all.idle_in_transaction,
+                Some(SessionState::IdleInTransactionAborted) => &mut all.aborted,
+                _ => &mut all.other,
+            };
+            *count += 1;
+        }
+        all
+    }
+}
+
+impl Frame {
+    pub fn of(snapshot: &Snapshot, triage: &triage::Triage, longest_wait: Option<Millis>) -> Self {
+        let read = snapshot.activity.get().is_some();
+        let clients = || connections::clients(snapshot);
+        let mut applications: Vec<(String, usize)> = Vec::new();
+        let mut names: Vec<&str> = clients()
+            .map(|s| s.application_name.as_deref().unwrap_or_default())
+            .collect();
+        names.sort_unstable();
+        for all in names.chunk_by(|a, b| a == b) {
+            applications.push((all[0].to_owned(), all.len()));
+        }
+        applications.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let rest = applications.split_off(applications.len().min(MOST_APPLICATIONS));
+        Self {
+            at: snapshot.taken_at,
+            by_server: snapshot.clock == Clock::Server,
+            slots: triage.summary.capacity.as_ref().map(|capacity| Slots {
+                max_connections: capacity.max_connections,
+                usable: capacity.usable,
+                used: capacity.used,
+                at_most: capacity.used_is == connections::UsedIs::AtMost,
+            }),
+            states: read.then(|| States::of(clients())),
+            oldest_transaction: triage.summary.oldest_transaction_ms,
+            blocked: triage.summary.blocked,
+            longest_wait,
+            applications,
+            other_applications: rest.iter().map(|(_, count)| count).sum(),
+            refusals: snapshot
+                .refusals
+                .iter()
+                .map(|refusal| refusal.limit)
+                .collect(),
+            findings: triage
+                .findings
+                .iter()
+                .map(|found| (found.id, found.severity))
+                .collect(),
+        }
+    }
+
+    /// Something at warning or above was found.
+    pub fn is_trouble(&self) -> bool {
+        self.findings
+            .iter()
+            .any(|(_, severity)| *severity > Severity::Info)
+    }
+
+    /// Enough was read to say that nothing is wrong.
+    pub fn is_judged(&self) -> bool {
+        self.slots.is_some() && self.blocked.is_some()
+    }
+
+    /// The findings at warning or above, in the order of their ids.
+    pub fn troubles(&self) -> Vec<(FindingId, Severity)> {
+        let mut all: Vec<_> = self
+            .findings
+            .iter()
+            .filter(|(_, severity)| *severity > Severity::Info)
+            .copied()
+            .collect();
+        all.sort_by_key(|(id, _)| *id);
+        all.dedup();
+        all
+    }
+}

@@ -1,0 +1,35 @@
+//! The postmortem: journal, captures and log moments → one document. PURE: it is given plain values, and what it makes is
+//! data; `view` renders it. What people write into it is theirs, and no re-render loses it.
+
+mod actions;
+mod book;
+mod causes;
+mod course;
+mod document;
+mod done;
+mod drift;
+mod found;
+mod frame;
+mod lint;
+mod marked;
+mod merge;
+mod people;
+mod runs;
+mod summary;
+mod timeline;
+
+pub use actions::{ActionItem, of_records as actions_of};
+pub use book::Departure;
+pub use causes::{Cause, Suggestion};
+pub use course::{Course, Followed, Forest, Peak};
+pub use document::{Material, Postmortem, Supply, make};
+pub use done::{Act, Came, Run};
+pub use drift::{Drift, DriftRow, Match, WorkloadDrift};
+pub use found::{Bounds, Seen};
+pub use frame::{Frame, Slots, States};
+pub use lint::{Lint, lint};
+pub use marked::{Damage, Piece, parse, seal};
+pub use merge::{Block, Merged, merge};
+pub use people::{Answers, NO_ACTIONS, QUESTIONS, Question, STATUSES, TODO, TYPES, question};
+pub use runs::{Operators, followed};
+pub use timeline::{Entry, Known, Source};

@@ -1,0 +1,268 @@
+//! The incident in a few sentences, for somebody who wasn't there.
+
+use chrono::NaiveDate;
+
+use super::causes::Suggestion;
+use super::course::Course;
+use super::done::Run;
+use super::found::Bounds;
+use super::frame::Frame;
+use super::timeline::role;
+use crate::model::{Millis, Percent, Timestamp, count};
+
+/// Each with what it answers.
+pub(super) fn summary(
+    course: &Course,
+    causes: &[Suggestion],
+    runs: &[Run],
+) -> Vec<(&'static str, String)> {
+    vec![
+        ("What", what(course)),
+        ("When", when(course)),
+        ("How bad", how_bad(course)),
+        ("Probable cause", cause(course, causes)),
+        ("What was done", done(runs)),
+        ("At the last capture", last(course)),
+    ]
+}
+
+fn what(course: &Course) -> String {
+    let Some(target) = &course.target else {
+        return "no capture of a server was given; what follows is from journals and logs alone"
+            .into();
+    };
+    let version = target
+        .server_version
+        .as_deref()
+        .and_then(|v| v.split(' ').next());
+    let version = version.map_or("PostgreSQL".into(), |v| format!("PostgreSQL {v}"));
+    let role = target
+        .role
+        .map_or(String::new(), |is| format!(" ({})", role(is)));
+    let found: Vec<String> = course
+        .seen
+        .iter()
+        .map(|seen| format!("{} ({})", seen.id, seen.severity.word()))
+        .collect();
+    let found = match found.is_empty() {
+        true => "nothing was found at warning or above".into(),
+        false => format!("found: {}", found.join(", ")),
+    };
+    format!("{version}{role}, {}; {found}", target.label())
+}
+
+/// A time; with its day where that isn't the one that is being told of.
+pub(super) fn moment(at: Timestamp, day: &mut Option<NaiveDate>) -> String {
+    let date = at.utc().date_naive();
+    if day.replace(date) == Some(date) {
+        at.utc().format("%H:%M:%S").to_string()
+    } else {
+        at.utc().format("%Y-%m-%d %H:%M:%S").to_string()
+    }
+}
+
+fn when(course: &Course) -> String {
+    let Some((first, last)) = course.span() else {
+        return "not known: there is no capture".into();
+    };
+    let mut day = None;
+    let told = course.trouble.map_or_else(
+        || "nothing at warning or above was found".to_owned(),
+        |trouble| bounds(&trouble, &mut day),
+    );
+    let captures = match course.frames.len() {
+        1 => format!("There is one capture, of {} UTC", moment(first, &mut day)),
+        n => format!(
+            "Looked at {n} times, {} to {} UTC ({})",
+            moment(first, &mut day),
+            moment(last, &mut day),
+            first.age_at(last)
+        ),
+    };
+    format!("{told}. {captures}")
+}
+
+/// `at least from A to B (1m 49s). It began …. It was over …`
+pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
+    let span = match of.first == of.last {
+        true => format!("seen once, at {} UTC", moment(of.first, day)),
+        false => format!(
+            "at least from {} to {} UTC ({}){}",
+            moment(of.first, day),
+            moment(of.last, day),
+            of.first.age_at(of.last),
+            if of.with_breaks { ", with breaks" } else { "" }
+        ),
+    };
+    let began = match of.not_before {
+        Some(before) => format!("It began after {}", moment(before, day)),
+        None => "When it began isn't known: the first capture already has it".into(),
+    };
+    let ended = match of.not_after {
+        Some(after) => format!("It was over by {}", moment(after, day)),
+        None => "It wasn't over at the last capture".into(),
+    };
+    format!("{span}. {began}. {ended}")
+}
+
+fn how_bad(course: &Course) -> String {
+    let mut day = course.span().map(|(first, _)| first.utc().date_naive());
+    let mut parts = Vec::new();
+    if let Some(peak) = &course.peak {
+        // Superusers have slots of their own beyond the usable ones.
+        let beyond = match peak.capacity.used > peak.capacity.usable {
+            true => ", some of them on slots reserved for superusers",
+            false => "",
+        };
+        parts.push(format!(
+            "{}{beyond}, at {}",
+            peak.capacity.words(),
+            moment(peak.at, &mut day)
+        ));
+    }
+    match course.refused() {
+        0 => {}
+        n => parts.push(format!(
+            "a login was refused for want of a slot at {} of {}",
+            n,
+            count(course.frames.len(), "capture")
+        )),
+    }
+    if let Some(forest) = &course.forest {
+        let data = &forest.report.data;
+        let longest = data
+            .longest_wait_ms
+            .map_or(String::new(), |wait| format!(", the longest for {wait}"));
+        parts.push(format!(
+            "{} blocked{longest}, at {}",
+            count(data.blocked, "session"),
+            moment(forest.report.head.taken_at, &mut day)
+        ));
+    } else if course.frames.iter().any(|frame| frame.blocked.is_some()) {
+        parts.push("nobody was blocked".into());
+    }
+    if let Some(oldest) = &course.oldest {
+        parts.push(format!(
+            "the oldest transaction was {} old ({})",
+            oldest.age, oldest.who
+        ));
+    }
+    if course.most_hidden > 0 {
+        parts.push(format!(
+            "what up to {} did was hidden from the login that looked",
+            count(course.most_hidden, "session")
+        ));
+    }
+    match parts.is_empty() {
+        true => "not known: no capture could read it".into(),
+        false => parts.join("; "),
+    }
+}
+
+fn cause(course: &Course, causes: &[Suggestion]) -> String {
+    let Some(first) = causes.first() else {
+        return match course.trouble {
+            Some(_) => "nothing that was measured speaks for one of the known causes".into(),
+            None => "nothing was found, so nothing is suggested".into(),
+        };
+    };
+    let first_words = match first.measured {
+        true => format!("the evidence speaks for {}", first.cause.words()),
+        false => format!("said, not measured: {}", first.cause.words()),
+    };
+    let others: Vec<&str> = causes[1..].iter().map(|one| one.cause.words()).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!("; also possible: {}", others.join("; ")),
+    };
+    format!("{first_words}{others}. It is a suggestion: people decide")
+}
+
+fn done(runs: &[Run]) -> String {
+    if runs.is_empty() {
+        return "no journal was given, so what was done isn't known here".into();
+    }
+    let mut day = None;
+    let told = runs.iter().map(|run| {
+        let dry = if run.dry_run { ", as a dry run" } else { "" };
+        let span = format!(
+            "{} to {} UTC",
+            moment(run.began, &mut day),
+            moment(run.last, &mut day)
+        );
+        let end = run.end.as_deref().map_or(
+            "the journal has no end: it was interrupted, or still goes on".to_owned(),
+            |end| format!("it ended: {end}"),
+        );
+        let answers: Vec<String> = run
+            .answers
+            .iter()
+            .map(|(step, answer)| format!("{step}: {answer}"))
+            .collect();
+        let answers = match answers.is_empty() {
+            true => String::new(),
+            false => format!("; answered {}", answers.join(", ")),
+        };
+        let held = run.held.as_ref().map_or(String::new(), |(at, awaited)| {
+            format!("; at {} it held that {awaited}", moment(*at, &mut day))
+        });
+        let unknown = match run.unknown() {
+            0 => String::new(),
+            n => format!(" THE OUTCOME OF {n} IS NOT KNOWN."),
+        };
+        format!(
+            "{}{dry}, by {}, {span}: {}{answers}{held}; {end}.{unknown}",
+            run.what,
+            run.operator,
+            run.sum()
+        )
+    });
+    told.collect::<Vec<_>>()
+        .join(" ")
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+fn last(course: &Course) -> String {
+    let Some(frame) = course.frames.last() else {
+        return "there is none".into();
+    };
+    let mut day = None;
+    format!("{} UTC: {}", moment(frame.at, &mut day), state(frame))
+}
+
+/// How it stood in one capture.
+fn state(frame: &Frame) -> String {
+    let mut parts = Vec::new();
+    match frame.slots {
+        Some(slots) => {
+            let share = Percent::of(slots.used.into(), slots.usable.into());
+            let share = share.map_or(String::new(), |share| format!(" ({share})"));
+            let most = if slots.at_most { "at most " } else { "" };
+            parts.push(format!(
+                "{most}{} of {} usable slots taken{share}",
+                slots.used, slots.usable
+            ));
+        }
+        None => parts.push("how many slots were taken couldn't be read".into()),
+    }
+    match frame.blocked {
+        Some(0) => parts.push("nobody blocked".into()),
+        Some(n) => parts.push(format!("{} blocked", count(n, "session"))),
+        None => parts.push("who was blocked couldn't be read".into()),
+    }
+    if let Some(age) = frame.oldest_transaction.filter(|age| *age > Millis(0)) {
+        parts.push(format!("oldest transaction {age}"));
+    }
+    let found: Vec<String> = frame
+        .troubles()
+        .iter()
+        .map(|(id, severity)| format!("{id} ({})", severity.word()))
+        .collect();
+    parts.push(match (found.is_empty(), frame.is_judged()) {
+        (true, true) => "nothing found at warning or above".into(),
+        (true, false) => "it can't be judged".into(),
+        (false, _) => format!("still found: {}", found.join(", ")),
+    });
+    parts.join(", ")
+}

@@ -1,0 +1,120 @@
+//! The document part by part, in the order in which it is read: generated ones and those that people write.
+
+use super::escape::{cell, text};
+use super::parts;
+use crate::postmortem::{
+    ActionItem, Block, NO_ACTIONS, Postmortem, QUESTIONS, TODO, TYPES, question,
+};
+
+/// All parts of a rendering.
+pub fn blocks(postmortem: &Postmortem) -> Vec<Block> {
+    let mut all = Writer {
+        postmortem,
+        blocks: Vec::new(),
+    };
+    all.people(
+        "title",
+        format!("# Postmortem: {}\n", text(&postmortem.title)),
+    );
+    all.generated(
+        "status-label",
+        "**Status** (draft, in review, reviewed, closed):\n".into(),
+    );
+    all.people("status", "draft\n".into());
+    all.generated("authors-label", "**Authors**:\n".into());
+    all.people("authors", format!("{TODO}\n"));
+    all.generated("notices", parts::notices(postmortem));
+    all.generated("summary", parts::summary(postmortem));
+    all.ask("impact", 2);
+    all.generated("found", parts::found(postmortem));
+    all.generated("timeline", parts::timeline(postmortem));
+    all.ask("before", 3);
+    all.generated("charts", parts::charts(postmortem));
+    all.generated("worst", parts::worst(postmortem));
+    all.generated("causes", parts::causes(postmortem));
+    all.ask("cause", 3);
+    all.ask("factors", 3);
+    all.ask("detection", 2);
+    all.generated("drift", parts::drift(postmortem));
+    all.ask("settings", 3);
+    all.generated("done", parts::done(postmortem));
+    all.generated("lessons-label", "## Lessons\n".into());
+    for name in ["well", "wrong", "lucky"] {
+        all.ask(name, 3);
+    }
+    all.generated("actions-label", actions_label());
+    all.people("actions", actions(&postmortem.actions));
+    all.generated("departures", parts::departures(postmortem));
+    all.ask("book", 3);
+    all.generated("sources", parts::sources(postmortem));
+    all.blocks
+}
+
+struct Writer<'p> {
+    postmortem: &'p Postmortem,
+    blocks: Vec<Block>,
+}
+
+impl Writer<'_> {
+    /// A part of which there is nothing to say isn't there.
+    fn generated(&mut self, name: &str, text: String) {
+        if !text.is_empty() {
+            self.blocks.push(Block::generated(name, text));
+        }
+    }
+
+    fn people(&mut self, name: &str, text: String) {
+        self.blocks.push(Block::people(name, text));
+    }
+
+    /// A question, and its answer as far as it was written down during a run.
+    fn ask(&mut self, name: &str, level: usize) {
+        debug_assert!(QUESTIONS.iter().any(|question| question.name == name));
+        let Some(question) = question(name) else {
+            return;
+        };
+        let hashes = "#".repeat(level);
+        let label = format!("{hashes} {}\n\n_{}_\n", question.heading, question.ask);
+        self.generated(&format!("{name}-label"), label);
+        let noted: Vec<String> = self
+            .postmortem
+            .answers
+            .to(question)
+            .map(|(_, answer)| format!("{} (written down during the run)\n", text(answer)))
+            .collect();
+        let body = match noted.is_empty() {
+            true => format!("{TODO}\n"),
+            false => noted.join("\n"),
+        };
+        self.people(name, body);
+    }
+}
+
+fn actions_label() -> String {
+    format!(
+        "## Action items\n\n_Who mends what by when. Each has one owner and a date such as 2027-01-31; the type is one of {}. \
+         What is done gets `[x]` before it._\n",
+        TYPES.join(", ")
+    )
+}
+
+/// What the runbook said is to be done; its type only people know.
+fn actions(items: &[ActionItem]) -> String {
+    if items.is_empty() {
+        return format!("{NO_ACTIONS}\n");
+    }
+    let rows: Vec<Vec<String>> = items
+        .iter()
+        .map(|item| {
+            let due = item.due.map_or(String::new(), |due| due.to_string());
+            vec![cell(&item.what), cell(&item.owner), due, String::new()]
+        })
+        .collect();
+    let head = [
+        ("what", false),
+        ("owner", false),
+        ("due", false),
+        ("type", false),
+    ];
+    super::escape::table(&head, &rows)
+}

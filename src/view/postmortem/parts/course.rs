@@ -1,0 +1,250 @@
+//! How it went in numbers, and what it was like at its worst.
+
+use std::fmt::Write as _;
+
+use super::super::charts::{blocks, charts as pictures, per_block, told};
+use super::super::escape::{code, fenced, table};
+use super::{Clock, LEFT, RIGHT};
+use crate::model::{Millis, count};
+use crate::postmortem::{Frame, Postmortem};
+use crate::view::console::Style;
+use crate::view::reports::Table as _;
+use crate::view::sanitize::{clean, cut, width};
+
+/// Lines of blocks, and a few captures as numbers.
+pub fn charts(of: &Postmortem) -> String {
+    let frames = &of.course.frames;
+    if frames.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("## Course\n\n");
+    let all = pictures(of);
+    if frames.len() > 1 && !all.is_empty() {
+        let lines: Vec<(String, String, String)> = all
+            .iter()
+            .flat_map(|chart| {
+                let most = chart.series.iter().filter_map(|s| Some(s.peak()?.1));
+                let top = chart
+                    .limit
+                    .iter()
+                    .filter_map(|s| Some(s.peak()?.1))
+                    .chain(most)
+                    .fold(0.0, f64::max);
+                let series = chart.series.iter().map(move |series| {
+                    let name = cut(&clean(&series.name), 30);
+                    (
+                        name,
+                        blocks(&series.values, top),
+                        told(series, &chart.times, chart.unit),
+                    )
+                });
+                let of = chart
+                    .limit
+                    .as_ref()
+                    .and_then(|limit| limit.peak())
+                    .map_or(String::new(), |(_, slots)| {
+                        format!(" (full height: {slots:.0} usable slots)")
+                    });
+                std::iter::once((format!("{}{of}", chart.title), String::new(), String::new()))
+                    .chain(series)
+            })
+            .collect();
+        let names = lines
+            .iter()
+            .filter(|(_, blocks, _)| !blocks.is_empty())
+            .map(|(name, ..)| width(name))
+            .max()
+            .unwrap_or(0);
+        let mut drawn = String::new();
+        for (name, blocks, told) in &lines {
+            if blocks.is_empty() {
+                let _ = writeln!(drawn, "{}{name}", if drawn.is_empty() { "" } else { "\n" });
+            } else {
+                let pad = " ".repeat(names.saturating_sub(width(name)));
+                let _ = writeln!(drawn, "  {name}{pad}  │{blocks}│ {told}");
+            }
+        }
+        let (first, last) = (frames[0].at, frames[frames.len() - 1].at);
+        let each = match per_block(all[0].times.len()) {
+            1 if all[0].times.len() == frames.len() => "one column a capture".to_owned(),
+            _ => "several captures a column, at their most".to_owned(),
+        };
+        let mut clock = Clock(None);
+        let _ = write!(
+            out,
+            "{} to {} UTC, {each}.\n\n{}\n",
+            clock.tell(first),
+            clock.tell(last),
+            fenced(&drawn)
+        );
+    }
+    out.push_str(&numbers(frames));
+    out
+}
+
+/// The first, the last, the fullest, and some in between.
+fn numbers(frames: &[Frame]) -> String {
+    let peak = frames
+        .iter()
+        .enumerate()
+        .max_by_key(|(n, frame)| (frame.slots.map(|s| s.used), std::cmp::Reverse(*n)));
+    let peak = peak.map_or(0, |(n, _)| n);
+    let last = frames.len() - 1;
+    let mut shown: Vec<usize> = match frames.len() <= MOST_ROWS {
+        true => (0..frames.len()).collect(),
+        false => (0..MOST_ROWS)
+            .map(|n| n * last / (MOST_ROWS - 1))
+            .chain([peak])
+            .collect(),
+    };
+    shown.sort_unstable();
+    shown.dedup();
+    let mut clock = Clock(None);
+    let number = |n: Option<usize>| n.map_or_else(|| "?".into(), |n| n.to_string());
+    let rows: Vec<Vec<String>> = shown
+        .iter()
+        .map(|n| {
+            let frame = &frames[*n];
+            let states = frame.states;
+            let used = frame.slots.map_or_else(
+                || "?".into(),
+                |slots| {
+                    format!(
+                        "{}{} of {}",
+                        if slots.at_most { "≤ " } else { "" },
+                        slots.used,
+                        slots.usable
+                    )
+                },
+            );
+            vec![
+                clock.tell(frame.at),
+                used,
+                number(states.map(|s| s.active)),
+                number(states.map(|s| s.idle_in_transaction + s.aborted)),
+                number(states.map(|s| s.idle)),
+                age(frame.oldest_transaction, frame.states.is_some()),
+                number(frame.blocked),
+                age(frame.longest_wait, frame.blocked.is_some()),
+            ]
+        })
+        .collect();
+    let head = [
+        ("time (UTC)", LEFT),
+        ("slots taken", RIGHT),
+        ("active", RIGHT),
+        ("idle in transaction", RIGHT),
+        ("idle", RIGHT),
+        ("oldest transaction", RIGHT),
+        ("blocked", RIGHT),
+        ("longest wait", RIGHT),
+    ];
+    table(&head, &rows)
+}
+
+/// `-` is none, `?` is not read.
+fn age(age: Option<Millis>, read: bool) -> String {
+    match (age, read) {
+        (Some(age), _) => age.to_string(),
+        (None, true) => "-".into(),
+        (None, false) => "?".into(),
+    }
+}
+
+/// Rows of captures that a table shows.
+const MOST_ROWS: usize = 16;
+
+/// Who held the connections when most were taken, and who blocked whom when most waited.
+pub fn worst(of: &Postmortem) -> String {
+    let mut out = String::new();
+    if let Some(peak) = &of.course.peak {
+        let _ = write!(
+            out,
+            "## At its worst\n\n### Who held the connections\n\nAt {} UTC: {}; max_connections {}, less {} for superusers and {} reserved.\n\n",
+            Clock(None).tell(peak.at),
+            peak.capacity.words(),
+            peak.capacity.max_connections,
+            peak.capacity.superuser_reserved,
+            peak.capacity.reserved
+        );
+        let name = |name: &Option<String>, none: &str| match name.as_deref().unwrap_or_default() {
+            "" => none.to_owned(),
+            name => code(name, true),
+        };
+        let rows: Vec<Vec<String>> = peak
+            .groups
+            .iter()
+            .map(|group| {
+                vec![
+                    name(&group.user, "(hidden)"),
+                    name(&group.database, "-"),
+                    name(&group.application_name, "(no name)"),
+                    name(&group.client_addr, "socket"),
+                    group.total.to_string(),
+                    group.active.to_string(),
+                    (group.idle_in_transaction + group.idle_in_transaction_aborted).to_string(),
+                    group.idle.to_string(),
+                    (group.other + group.hidden).to_string(),
+                ]
+            })
+            .collect();
+        let head = [
+            ("user", LEFT),
+            ("database", LEFT),
+            ("application", LEFT),
+            ("client", LEFT),
+            ("connections", RIGHT),
+            ("active", RIGHT),
+            ("idle in transaction", RIGHT),
+            ("idle", RIGHT),
+            ("other or hidden", RIGHT),
+        ];
+        out.push_str(&table(&head, &rows));
+        let shown: usize = peak.groups.iter().map(|group| group.total).sum();
+        let rest = (peak.capacity.used as usize).saturating_sub(shown);
+        if rest > 0 {
+            let _ = write!(
+                out,
+                "\nand {} of smaller groups\n",
+                count(rest, "connection")
+            );
+        }
+    }
+    if let Some(forest) = &of.course.forest {
+        let heading = if out.is_empty() {
+            "## At its worst\n\n"
+        } else {
+            "\n"
+        };
+        let plain = Style {
+            width: None,
+            height: None,
+            color: false,
+            verbose: false,
+        };
+        let report = &forest.report;
+        let tree = report.data.table(&report.head, plain);
+        let lines: Vec<String> = tree.lines().filter_map(then).collect();
+        let _ = write!(
+            out,
+            "{heading}### Who blocked whom\n\nAt {} UTC, the session at the root first:\n\n{}",
+            Clock(None).tell(report.head.taken_at),
+            fenced(&lines.join("\n"))
+        );
+    }
+    out
+}
+
+/// A line of the forest as it is told later: what could have been done, without the commands, whose sessions are gone.
+fn then(line: &str) -> Option<String> {
+    let bare = line.trim_start();
+    if bare.starts_with("psql ") || bare.starts_with("or psql ") {
+        return None;
+    }
+    let line = match (line.strip_prefix("   do: "), line.strip_prefix("   lost: ")) {
+        (Some(rest), _) => format!("   what could have been done: {rest}"),
+        (_, Some(rest)) => format!("   what would have been lost: {rest}"),
+        _ => line.to_owned(),
+    };
+    Some(cut(&line, 240))
+}

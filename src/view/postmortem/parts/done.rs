@@ -1,0 +1,205 @@
+//! What was done, where the runbook was left, and what all of it was made from.
+
+use std::fmt::Write as _;
+
+use super::super::escape::{cell, code, table, text};
+use super::{Clock, LEFT};
+use crate::model::count;
+use crate::postmortem::{Came, Postmortem, Run, Supply};
+
+pub fn done(of: &Postmortem) -> String {
+    let mut out = String::from("## What was done\n\n");
+    if of.runs.is_empty() {
+        out.push_str("No journal was given (--journal), so what was done isn't known here.\n");
+        return out;
+    }
+    let mut clock = Clock(None);
+    for run in &of.runs {
+        let dry = if run.dry_run {
+            " (a dry run: nothing was really done)"
+        } else {
+            ""
+        };
+        let _ = write!(
+            out,
+            "### {}{dry}\n\nBy {} on {}, as {}, {} – {} UTC",
+            text(&run.what),
+            text(&run.operator),
+            code(&run.target, false),
+            code(&run.login, false),
+            clock.tell(run.began),
+            clock.tell(run.last)
+        );
+        let inputs: Vec<String> = run
+            .inputs
+            .iter()
+            .map(|(name, value)| code(&format!("{name} = {value}"), false))
+            .collect();
+        if !inputs.is_empty() {
+            let _ = write!(out, ", with {}", inputs.join(", "));
+        }
+        if run.resumed > 0 {
+            let _ = write!(out, ", resumed {}", count(run.resumed, "time"));
+        }
+        match &run.end {
+            Some(end) => {
+                let _ = write!(out, ". It ended: {}.", text(end));
+            }
+            None => {
+                out.push_str(". **The journal has no end**: it was interrupted, or still goes on.")
+            }
+        }
+        let _ = write!(out, " In sum: {}.\n\n", text(&run.sum()));
+        acts(&mut out, run, &mut clock);
+        if !run.left.is_empty() {
+            let left: Vec<String> = run
+                .left
+                .iter()
+                .map(|(pid, why)| format!("pid {pid} ({})", text(why)))
+                .collect();
+            let _ = write!(out, "Left alone by the guard: {}.\n\n", left.join(", "));
+        }
+        for why in &run.not_confirmed {
+            let _ = write!(out, "Not confirmed, so not done: {}.\n\n", text(why));
+        }
+    }
+    format!("{}\n", out.trim_end())
+}
+
+fn acts(out: &mut String, run: &Run, clock: &mut Clock) {
+    if run.acts.is_empty() {
+        return;
+    }
+    let rows: Vec<Vec<String>> = run
+        .acts
+        .iter()
+        .map(|act| {
+            let came = cell(&act.came.words());
+            let is_fault = !act.came.is_well() && !matches!(act.came, Came::SeenLater { .. });
+            vec![
+                clock.tell(act.at),
+                act.step
+                    .as_ref()
+                    .map_or(String::new(), |step| code(step, true)),
+                cell(&act.what),
+                act.who.as_ref().map_or(String::new(), |who| cell(who)),
+                if is_fault {
+                    format!("**{came}**")
+                } else {
+                    came
+                },
+            ]
+        })
+        .collect();
+    let head = [
+        ("time (UTC)", LEFT),
+        ("step", LEFT),
+        ("effect", LEFT),
+        ("who it was", LEFT),
+        ("what came of it", LEFT),
+    ];
+    let _ = writeln!(out, "{}", table(&head, &rows));
+}
+
+/// Where a walk left the book's straight way.
+pub fn departures(of: &Postmortem) -> String {
+    let mut out = String::from("## The runbook\n\n");
+    if of.departures.is_empty() && of.unreached.is_empty() {
+        out.push_str("No runbook was walked, or its journal wasn't given.\n");
+        return out;
+    }
+    if of.departures.is_empty() {
+        out.push_str("Nothing was left out, failed, or ran out of time.\n\n");
+    } else {
+        let rows: Vec<Vec<String>> = of
+            .departures
+            .iter()
+            .map(|one| {
+                vec![
+                    code(&one.book, true),
+                    code(&one.step, true),
+                    cell(&one.title),
+                    cell(&one.what),
+                ]
+            })
+            .collect();
+        let head = [
+            ("runbook", LEFT),
+            ("step", LEFT),
+            ("title", LEFT),
+            ("what happened there", LEFT),
+        ];
+        let _ = writeln!(out, "{}", table(&head, &rows));
+    }
+    for (book, steps) in of.unreached.iter().filter(|(_, steps)| !steps.is_empty()) {
+        let steps: Vec<String> = steps.iter().map(|step| code(step, false)).collect();
+        let _ = write!(
+            out,
+            "Steps of {} that no way led to: {}.\n\n",
+            code(book, false),
+            steps.join(", ")
+        );
+    }
+    format!("{}\n", out.trim_end())
+}
+
+/// What all of it was made from.
+pub fn sources(of: &Postmortem) -> String {
+    let mut out = String::from("## Sources\n\n");
+    if let Some(target) = &of.course.target {
+        let _ = writeln!(
+            out,
+            "- server: {}, looked at as {}",
+            code(&target.label(), false),
+            code(&target.user, false)
+        );
+    }
+    let alike = |a: &Supply, b: &Supply| (a.is_whole, a.is_redacted) == (b.is_whole, b.is_redacted);
+    for group in of.supplies.chunk_by(alike) {
+        let whole = if group[0].is_whole {
+            ""
+        } else {
+            ", **partial**"
+        };
+        let redacted = if group[0].is_redacted {
+            ", redacted"
+        } else {
+            ", **not redacted**"
+        };
+        let captures = group.iter().map(|supply| supply.captures).sum();
+        let names = match group {
+            [one] => code(&one.name, false),
+            [first, .., last] => format!(
+                "{} from {} to {}",
+                count(group.len(), "file"),
+                code(&first.name, false),
+                code(&last.name, false)
+            ),
+            [] => continue,
+        };
+        let _ = writeln!(
+            out,
+            "- {names}: {}{whole}{redacted}",
+            count(captures, "capture")
+        );
+    }
+    for run in &of.runs {
+        let _ = writeln!(
+            out,
+            "- journal: {}, begun {} UTC",
+            text(&run.what),
+            Clock(None).tell(run.began)
+        );
+    }
+    for redaction in &of.course.redactions {
+        let _ = writeln!(out, "- texts: {}", text(&redaction.rule));
+    }
+    if of.roles_only {
+        out.push_str("- people are called by what they did; names in what they wrote are theirs to take out\n");
+    }
+    out.push_str(
+        "\n_Written by `stanch report`. What stands between the `people` markers of the Markdown is people's: rendering it once more keeps \
+         it. Everything else is made anew._\n",
+    );
+    out
+}

@@ -1,0 +1,44 @@
+//! The generated parts as Markdown. Each begins with its heading and is empty where there is nothing to say.
+
+mod course;
+mod done;
+mod judged;
+mod opening;
+
+use chrono::NaiveDate;
+
+use crate::model::Timestamp;
+
+pub use course::{charts, worst};
+pub use done::{departures, done, sources};
+pub use judged::{causes, drift};
+pub use opening::{found, notices, summary, timeline};
+
+/// How a column stands.
+const LEFT: bool = false;
+const RIGHT: bool = true;
+
+/// A time; with its day where that is another than the one before.
+struct Clock(Option<NaiveDate>);
+
+impl Clock {
+    fn tell(&mut self, at: Timestamp) -> String {
+        let day = at.utc().date_naive();
+        match self.0.replace(day) == Some(day) {
+            true => at.utc().format("%H:%M:%S").to_string(),
+            false => at.utc().format("%Y-%m-%d %H:%M:%S").to_string(),
+        }
+    }
+
+    fn maybe(&mut self, at: Option<Timestamp>, none: &str) -> String {
+        at.map_or_else(|| none.to_owned(), |at| self.tell(at))
+    }
+}
+
+/// As a sentence begins.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        format!("{}{}", first.to_uppercase(), chars.as_str())
+    })
+}

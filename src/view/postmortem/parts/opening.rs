@@ -1,0 +1,196 @@
+//! What is read first: notices, the summary, the bounds and the timeline.
+
+use std::fmt::Write as _;
+
+use super::super::escape::{cell, code, table, text};
+use super::{Clock, LEFT, capital};
+use crate::model::{Severity, count};
+use crate::postmortem::{Bounds, Entry, Postmortem, Run, Supply};
+
+fn alert(out: &mut String, kind: &str, line: &str) {
+    let _ = write!(out, "> [!{kind}]\n> {line}\n\n");
+}
+
+/// What has to be known before anything else.
+pub fn notices(of: &Postmortem) -> String {
+    let mut out = String::new();
+    let named = |wanted: &dyn Fn(&Supply) -> bool| {
+        let all: Vec<String> = of
+            .supplies
+            .iter()
+            .filter(|s| wanted(s))
+            .map(|s| code(&s.name, false))
+            .collect();
+        match all.len() {
+            0..=3 => all.join(", "),
+            n => format!("{n} files, {} to {}", all[0], all[n - 1]),
+        }
+    };
+    let unknown: usize = of.runs.iter().map(Run::unknown).sum();
+    if unknown > 0 {
+        let line = format!(
+            "**The outcome of {} isn't known**: the journal ends before the result. See \"What was done\".",
+            count(unknown, "effect")
+        );
+        alert(&mut out, "CAUTION", &line);
+    }
+    let bare = named(&|supply| !supply.is_redacted);
+    if !bare.is_empty() {
+        let line = format!(
+            "**Not redacted**: {bare}. Statements may hold data of customers; read it through before it is handed on."
+        );
+        alert(&mut out, "WARNING", &line);
+    }
+    let partial = named(&|supply| !supply.is_whole);
+    if !partial.is_empty() {
+        alert(
+            &mut out,
+            "WARNING",
+            &format!("**Partial**: {partial}. What isn't in it isn't known, and isn't nothing."),
+        );
+    }
+    if !of.gaps.is_empty() {
+        let line = format!(
+            "**{}** in the captures: see the timeline.",
+            count(of.gaps.len(), "gap")
+        );
+        alert(&mut out, "NOTE", &line);
+    }
+    // Parts that weren't read for the same reason are told together.
+    let mut unread: Vec<(&str, usize, Vec<&str>)> = Vec::new();
+    for ((part, why), captures) in &of.course.unread {
+        match unread
+            .iter_mut()
+            .find(|(known, n, _)| known == why && n == captures)
+        {
+            Some((.., parts)) => parts.push(part),
+            None => unread.push((why, *captures, vec![part])),
+        }
+    }
+    for (why, captures, parts) in unread.iter().take(6) {
+        let line = format!(
+            "{} couldn't be read in {captures} of {}: {}.",
+            parts.join(", "),
+            count(of.course.frames.len(), "capture"),
+            text(why)
+        );
+        alert(&mut out, "NOTE", &line);
+    }
+    match out.trim_end() {
+        "" => String::new(),
+        text => format!("{text}\n"),
+    }
+}
+
+pub fn summary(of: &Postmortem) -> String {
+    let mut out = String::from("## Summary\n\n");
+    for (label, sentence) in &of.summary {
+        let _ = writeln!(
+            out,
+            "- **{label}:** {}.",
+            text(&capital(sentence.trim_end_matches('.')))
+        );
+    }
+    out
+}
+
+/// From when to when each finding was seen.
+pub fn found(of: &Postmortem) -> String {
+    if of.course.seen.is_empty() {
+        return String::new();
+    }
+    let total = of.course.frames.len();
+    let mut out = String::from(
+        "## Bounds of the impact\n\nWhat lies between two captures isn't known: each finding began after the second column, was seen \
+         from the third to the fourth, and was over by the fifth. Times are UTC, by the server's clock.\n\n",
+    );
+    let mut clock = Clock(None);
+    let rows: Vec<Vec<String>> = of
+        .course
+        .seen
+        .iter()
+        .map(|seen| {
+            let Bounds {
+                not_before,
+                first,
+                last,
+                not_after,
+                with_breaks,
+            } = seen.bounds;
+            let breaks = if with_breaks { ", with breaks" } else { "" };
+            let severity = match seen.severity {
+                Severity::Critical => "**critical**",
+                other => other.word(),
+            };
+            vec![
+                format!("{} ({severity})", code(seen.id.name(), true)),
+                clock.maybe(not_before, "not known"),
+                clock.tell(first),
+                clock.tell(last),
+                clock.maybe(not_after, "not over at the last capture"),
+                format!("{} of {total}{breaks}", seen.captures),
+                cell(&seen.title),
+            ]
+        })
+        .collect();
+    let head = [
+        ("finding", LEFT),
+        ("began after", LEFT),
+        ("first seen", LEFT),
+        ("last seen", LEFT),
+        ("over by", LEFT),
+        ("captures", LEFT),
+        ("at its worst", LEFT),
+    ];
+    out.push_str(&table(&head, &rows));
+    out
+}
+
+pub fn timeline(of: &Postmortem) -> String {
+    if of.timeline.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "## Timeline\n\nTimes are UTC: captures and the log by the server's clock, the journal by the clock of the machine that acted. \
+         _Reconstructed_: nobody saw it at that moment, the server told of it later.\n\n",
+    );
+    let mut clock = Clock(None);
+    let rows: Vec<Vec<String>> = of
+        .timeline
+        .iter()
+        .map(|entry| row(entry, &mut clock))
+        .collect();
+    let head = [
+        ("time (UTC)", LEFT),
+        ("source", LEFT),
+        ("known", LEFT),
+        ("what", LEFT),
+    ];
+    out.push_str(&table(&head, &rows));
+    if of.log_left_out > 0 {
+        let _ = write!(
+            out,
+            "\n{} of the log with fewer repeats are left out.\n",
+            count(of.log_left_out, "moment")
+        );
+    }
+    out
+}
+
+fn row(entry: &Entry, clock: &mut Clock) -> Vec<String> {
+    let from = clock.tell(entry.at);
+    let until = entry
+        .until
+        .map_or(String::new(), |until| format!(" – {}", clock.tell(until)));
+    let what = cell(&entry.what);
+    vec![
+        format!("{from}{until}"),
+        entry.source.word().to_owned(),
+        entry.known.word().to_owned(),
+        if entry.is_loud {
+            format!("**{what}**")
+        } else {
+            what
+        },
+    ]
+}
