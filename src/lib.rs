@@ -16,6 +16,7 @@
 //! | [`keys`] | pure: groups of keys learned from their names, the top N, when they expire | model |
 //! | [`config`] | `stanch.yaml` | model |
 //! | [`bundle`] | snapshot ↔ disk, and what is reduced before | model, sql |
+//! | [`logs`] | PostgreSQL's server logs → events, in one pass and constant memory | model, sql |
 //! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL and Redis | model, bundle, sql, keys |
 //! | [`analysis`] | pure: snapshot → report | model, sql, keys |
 //! | [`view`] | report → bytes | model, analysis, budget |
@@ -38,6 +39,7 @@ pub mod config;
 pub mod drill;
 pub mod journal;
 pub mod keys;
+pub mod logs;
 pub mod model;
 pub mod operate;
 pub mod runbook;

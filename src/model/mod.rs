@@ -24,7 +24,10 @@ pub use effect::{Done, Outcome, Signal, Verb};
 pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
-pub use log::LogMoment;
+pub use log::{
+    LogBefore, LogCancel, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment, LogObject, LogPlace,
+    LogServer, LogSession, LogTermination, LogWaitStage, LogWhat,
+};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use redis::{
     Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound, HotGroup,

@@ -6,6 +6,7 @@ mod quote;
 mod readonly;
 mod secrets;
 
+pub use lexer::{Token, tokens};
 pub use normalise::fingerprint;
 pub use quote::{identifier, literal};
 pub use readonly::{doubts, one_read, params};
