@@ -7,6 +7,7 @@ pub mod catalog;
 mod command;
 pub mod connections;
 mod coverage;
+pub mod deadlocks;
 pub mod doctor;
 pub mod horizon;
 pub mod locks;

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod effect;
+pub mod logs;
 pub mod redis;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand,
 
 use self::budget::BudgetCommand;
 use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
+use self::logs::DeadlockArgs;
 use self::redis::{RedisArgs, RedisCommand};
 use super::complete;
 use crate::drill::{CacheIncident, Incident};
@@ -245,6 +247,8 @@ pub enum PgCommand {
     Settings(SnapshotArgs),
     /// Everything that holds the xmin horizon, oldest first
     Horizon(SnapshotArgs),
+    /// Deadlock circles, their lock order and the longest lock waits, out of the server's logs
+    Deadlocks(Box<DeadlockArgs>),
     /// End statements: guarded, asked about, and kept in a journal
     Cancel {
         /// Terminate what is still there after so long

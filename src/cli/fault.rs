@@ -6,6 +6,7 @@ use std::io;
 use crate::bundle::ReadError;
 use crate::config::ConfigError;
 use crate::drill::DrillError;
+use crate::logs::LogError;
 use crate::model::ExitCode;
 use crate::operate::ActError;
 use crate::source::postgres::conninfo::ConnInputError;
@@ -34,6 +35,7 @@ pub enum Fault {
     Act(ActError),
     Drill(DrillError),
     Redis(RedisError),
+    Log(LogError),
     Io(io::Error),
 }
 
@@ -50,7 +52,7 @@ impl Fault {
         match self {
             Self::Usage(_) | Self::ConnInput(_) | Self::List(_) => ExitCode::Usage,
             Self::Redis(RedisError::Address(_) | RedisError::NoTls(_)) => ExitCode::Usage,
-            Self::Config(_) | Self::Saved(_) | Self::Book(_) => ExitCode::Input,
+            Self::Config(_) | Self::Saved(_) | Self::Book(_) | Self::Log(_) => ExitCode::Input,
             Self::Busy(_) => ExitCode::Critical,
             Self::Connect(_)
             | Self::Round(_)
@@ -76,7 +78,11 @@ impl Fault {
             Self::Saved(_) => Some("a file that `--save FILE` wrote".into()),
             Self::Drill(error) => error.hint(),
             Self::Redis(error) => error.hint(),
-            Self::Usage(_)
+            Self::Log(LogError::NotALog { .. }) => {
+                Some("--prefix with the server's log_line_prefix, or --log-format".into())
+            }
+            Self::Log(_)
+            | Self::Usage(_)
             | Self::List(_)
             | Self::Config(_)
             | Self::Save(_)
@@ -109,6 +115,7 @@ impl fmt::Display for Fault {
             Self::Drill(error) => error.fmt(f),
             Self::Act(error) => error.fmt(f),
             Self::Redis(error) => error.fmt(f),
+            Self::Log(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
         }
     }
@@ -134,6 +141,7 @@ from! {
     NoSuchList => List,
     DrillError => Drill,
     RedisError => Redis,
+    LogError => Log,
     ActError => Act,
     io::Error => Io,
 }

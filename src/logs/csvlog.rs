@@ -42,7 +42,11 @@ pub fn around(buffer: &[u8], hit: usize, zone: &mut Zone, complete: bool) -> Rea
         }
         start = line_start(buffer, start - 1);
     }
-    if open && !complete { Read::More } else { Read::Nothing }
+    if open && !complete {
+        Read::More
+    } else {
+        Read::Nothing
+    }
 }
 
 /// A record begins here, as far as its first field tells.

@@ -27,9 +27,10 @@ pub fn event(record: &Record) -> Option<LogEvent> {
         // Without %p in the prefix: the victim reports itself first, a waiter names itself.
         pid: record.pid.or(first),
         session: record.session.clone().or(&authorized(&record.message)),
-        sqlstate: record.sqlstate.clone().or_else(|| {
-            matches!(what, LogWhat::Deadlock(_)).then(|| "40P01".to_owned())
-        }),
+        sqlstate: record
+            .sqlstate
+            .clone()
+            .or_else(|| matches!(what, LogWhat::Deadlock(_)).then(|| "40P01".to_owned())),
         what,
     })
 }
@@ -50,8 +51,13 @@ fn deadlock(record: &Record) -> Option<LogWhat> {
     }
     // Of the victim the log has the text twice; the report's own may have been cut by the server.
     if let Some(own) = &record.statement
-        && let Some(first) = edges.first_mut().filter(|edge| record.pid.is_none_or(|pid| pid == edge.pid))
-        && first.statement.as_ref().is_none_or(|text| own.len() > text.len() && own.starts_with(text.as_str()))
+        && let Some(first) = edges
+            .first_mut()
+            .filter(|edge| record.pid.is_none_or(|pid| pid == edge.pid))
+        && first
+            .statement
+            .as_ref()
+            .is_none_or(|text| own.len() > text.len() && own.starts_with(text.as_str()))
     {
         first.statement = statement(own);
     }
@@ -65,7 +71,11 @@ fn deadlock(record: &Record) -> Option<LogWhat> {
 /// The text of each process, in the order of the edges: `Process 1: …`, which may go on over lines.
 fn statements(lines: &[&str], pids: &[Pid]) -> Vec<Option<String>> {
     let mut texts: Vec<Option<String>> = vec![None; pids.len()];
-    let Some((word, colon)) = lines.first().zip(pids.first()).and_then(|(line, pid)| marks(line, *pid)) else {
+    let Some((word, colon)) = lines
+        .first()
+        .zip(pids.first())
+        .and_then(|(line, pid)| marks(line, *pid))
+    else {
         return texts;
     };
     let mut current = None;
@@ -118,7 +128,11 @@ pub fn statement(text: &str) -> Option<String> {
 fn wait(record: &Record) -> Option<LogWhat> {
     // An error of the same words is somebody's own.
     let line = locktext::wait(&record.message, record.detail.is_some())?;
-    if record.sqlstate.as_deref().is_some_and(|code| !code.starts_with("55")) {
+    if record
+        .sqlstate
+        .as_deref()
+        .is_some_and(|code| !code.starts_with("55"))
+    {
         return None;
     }
     let (holders, queue) = record
@@ -143,13 +157,22 @@ fn by_sqlstate(record: &Record) -> Option<LogWhat> {
     let says = |words: &[&str]| words.iter().any(|word| record.message.contains(word));
     let code = record.sqlstate.as_deref();
     if code == Some("53300")
-        || says(&["too many clients", "クライアント数が多すぎます", "connection slots are reserved", "too many connections for"])
+        || says(&[
+            "too many clients",
+            "クライアント数が多すぎます",
+            "connection slots are reserved",
+            "too many connections for",
+        ])
     {
         return Some(LogWhat::TooManyConnections);
     }
-    let canceling = says(&["canceling statement due to", "のためステートメントをキャンセル"]);
+    let canceling = says(&[
+        "canceling statement due to",
+        "のためステートメントをキャンセル",
+    ]);
     if code == Some("57014") || code == Some("55P03") && canceling || code.is_none() && canceling {
-        let why = if code == Some("55P03") || says(&["lock timeout", "ロックのタイムアウト"]) {
+        let why = if code == Some("55P03") || says(&["lock timeout", "ロックのタイムアウト"])
+        {
             LogCancel::LockTimeout
         } else if says(&["statement timeout", "ステートメントのタイムアウト"]) {
             LogCancel::StatementTimeout
@@ -169,7 +192,11 @@ fn by_sqlstate(record: &Record) -> Option<LogWhat> {
         Some("57P05") => ended(LogTermination::IdleSession),
         Some("25P03") => ended(LogTermination::IdleInTransaction),
         Some("25P04") => ended(LogTermination::TransactionTimeout),
-        _ if says(&["terminating connection due to administrator", "管理者コマンドにより接続を終了"]) => {
+        _ if says(&[
+            "terminating connection due to administrator",
+            "管理者コマンドにより接続を終了",
+        ]) =>
+        {
             ended(LogTermination::Administrator)
         }
         _ if says(&["terminating connection due to idle-in-transaction"]) => {
@@ -182,17 +209,45 @@ fn by_sqlstate(record: &Record) -> Option<LogWhat> {
 /// What the server says of itself, in English and Japanese: it carries no SQLSTATE.
 fn by_words(message: &str) -> Option<LogServer> {
     const WORDS: [(LogServer, &[&str]); 6] = [
-        (LogServer::Ready, &["database system is ready to accept", "データベースシステムの接続受け付け準備"]),
-        (LogServer::Starting, &["starting PostgreSQL ", "を起動しています"]),
+        (
+            LogServer::Ready,
+            &[
+                "database system is ready to accept",
+                "データベースシステムの接続受け付け準備",
+            ],
+        ),
+        (
+            LogServer::Starting,
+            &["starting PostgreSQL ", "を起動しています"],
+        ),
         (
             LogServer::ShutdownRequested,
-            &["received fast shutdown", "received smart shutdown", "received immediate shutdown", "シャットダウン要求を受け取りました"],
+            &[
+                "received fast shutdown",
+                "received smart shutdown",
+                "received immediate shutdown",
+                "シャットダウン要求を受け取りました",
+            ],
         ),
-        (LogServer::ShutDown, &["database system is shut down", "データベースシステムはシャットダウンしました"]),
-        (LogServer::Crashed, &["was terminated by signal", "シグナル"]),
+        (
+            LogServer::ShutDown,
+            &[
+                "database system is shut down",
+                "データベースシステムはシャットダウンしました",
+            ],
+        ),
+        (
+            LogServer::Crashed,
+            &["was terminated by signal", "シグナル"],
+        ),
         (
             LogServer::Interrupted,
-            &["database system was interrupted", "database system was not properly shut down", "データベースシステムは中断", "正しくシャットダウンされていません"],
+            &[
+                "database system was interrupted",
+                "database system was not properly shut down",
+                "データベースシステムは中断",
+                "正しくシャットダウンされていません",
+            ],
         ),
     ];
     WORDS
@@ -228,7 +283,10 @@ mod tests {
              Le processus 8 attend ShareLock sur transaction 2 ; bloqué par le processus 7.\n\
              Processus 7 : update t\nset a = 'Processus 9 : x'\n\nwhere id = 1\nProcessus 8 : update t set a = 2",
         ));
-        assert_eq!(edges[0].statement.as_deref(), Some("update t\nset a = 'Processus 9 : x'\n\nwhere id = 1"));
+        assert_eq!(
+            edges[0].statement.as_deref(),
+            Some("update t\nset a = 'Processus 9 : x'\n\nwhere id = 1")
+        );
         assert_eq!(edges[1].statement.as_deref(), Some("update t set a = 2"));
         assert_eq!(edges[1].on, LogObject::Transaction { xid: 2 });
     }
@@ -258,7 +316,8 @@ mod tests {
     #[test]
     fn waits_cancels_and_refusals() {
         let wait = Record {
-            message: "process 5 still waiting for ShareLock on transaction 742 after 1000.149 ms".into(),
+            message: "process 5 still waiting for ShareLock on transaction 742 after 1000.149 ms"
+                .into(),
             detail: Some("Process holding the lock: 6. Wait queue: 5.".into()),
             statement: Some("update t set a = 1".into()),
             ..Record::default()
@@ -266,7 +325,10 @@ mod tests {
         let LogWhat::LockWait(wait) = event(&wait).expect("an event").what else {
             panic!("a wait")
         };
-        assert_eq!((wait.stage, wait.holders, wait.queue), (LogWaitStage::StillWaiting, vec![Pid(6)], vec![Pid(5)]));
+        assert_eq!(
+            (wait.stage, wait.holders, wait.queue),
+            (LogWaitStage::StillWaiting, vec![Pid(6)], vec![Pid(5)])
+        );
         let of = |code: &str, message: &str| {
             event(&Record {
                 sqlstate: Some(code.into()),
@@ -278,11 +340,15 @@ mod tests {
         assert_eq!(of("53300", "désolé"), Some(LogWhat::TooManyConnections));
         assert_eq!(
             of("57014", "canceling statement due to statement timeout"),
-            Some(LogWhat::Canceled { why: LogCancel::StatementTimeout })
+            Some(LogWhat::Canceled {
+                why: LogCancel::StatementTimeout
+            })
         );
         assert_eq!(
             of("25P03", "x"),
-            Some(LogWhat::Terminated { why: LogTermination::IdleInTransaction })
+            Some(LogWhat::Terminated {
+                why: LogTermination::IdleInTransaction
+            })
         );
         assert_eq!(of("23505", "duplicate key"), None);
     }

@@ -2,25 +2,7 @@
 
 use super::csvlog;
 use super::stderr::Lines;
-
-/// A `log_destination`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    Stderr,
-    Csv,
-    Json,
-}
-
-impl LogFormat {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Stderr => "stderr",
-            Self::Csv => "csvlog",
-            Self::Json => "jsonlog",
-        }
-    }
-}
+use crate::model::LogFormat;
 
 /// Told by the first lines; `None` where none of them is a log's.
 pub fn detect(sample: &[u8], lines: &mut Lines) -> Option<LogFormat> {

@@ -20,7 +20,10 @@ pub fn split<'l>(line: &'l str, zone: &mut Zone) -> Option<Split<'l>> {
         head: Head {
             at: before
                 .char_indices()
-                .find_map(|(at, c)| c.is_ascii_digit().then(|| time::leading(&before[at..], zone))?)
+                .find_map(|(at, c)| {
+                    c.is_ascii_digit()
+                        .then(|| time::leading(&before[at..], zone))?
+                })
                 .map(|(at, _)| at),
             pid: pid(before),
             session: session(before),
@@ -38,8 +41,12 @@ fn label_before(line: &str, colon: usize) -> Option<(usize, Label, usize)> {
     }
     let word_end = line[..colon].trim_end_matches([' ', '\u{a0}']).len();
     let start = line[..word_end]
-        .rfind(|c: char| c.is_whitespace() || matches!(c, ']' | ')' | '>' | ':' | '|' | ',' | ';' | '-' | '/'))
-        .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+        .rfind(|c: char| {
+            c.is_whitespace() || matches!(c, ']' | ')' | '>' | ':' | '|' | ',' | ';' | '-' | '/')
+        })
+        .map_or(0, |at| {
+            at + line[at..].chars().next().map_or(1, char::len_utf8)
+        });
     let label = labels::known(&line[start..word_end])?;
     Some((start, label, colon + 3))
 }
@@ -47,7 +54,9 @@ fn label_before(line: &str, colon: usize) -> Option<(usize, Label, usize)> {
 /// `[123]`, `pid=123`, `(123)`.
 fn pid(before: &str) -> Option<Pid> {
     let digits = |text: &str| {
-        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let end = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
         text[..end].parse::<i32>().ok().map(|pid| (Pid(pid), end))
     };
     let bracketed = before.match_indices('[').find_map(|(at, _)| {
@@ -55,7 +64,13 @@ fn pid(before: &str) -> Option<Pid> {
         before[at + 1 + end..].starts_with(']').then_some(pid)
     });
     bracketed
-        .or_else(|| before.split("pid=").nth(1).and_then(digits).map(|(pid, _)| pid))
+        .or_else(|| {
+            before
+                .split("pid=")
+                .nth(1)
+                .and_then(digits)
+                .map(|(pid, _)| pid)
+        })
         .or_else(|| {
             // The first number by itself.
             before
@@ -96,7 +111,8 @@ mod tests {
 
     #[test]
     fn what_an_unknown_prefix_tells() {
-        let line = "<2026-12-01 02:35:34.717 UTC> pid=77 user=app database=shop app=web 詳細:  プロセス";
+        let line =
+            "<2026-12-01 02:35:34.717 UTC> pid=77 user=app database=shop app=web 詳細:  プロセス";
         let split = split(line, &mut Zone::default()).expect("a line");
         assert_eq!((split.label, split.text), (Label::Detail, "プロセス"));
         assert_eq!(split.head.pid, Some(Pid(77)));

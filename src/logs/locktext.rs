@@ -1,8 +1,6 @@
 //! What the server says of locks, by structure: the mode's word is never translated, and numbers keep their roles.
 
-use crate::model::{
-    LockMode, LogEdge, LogObject, LogPlace, LogWaitStage, Millis, Pid,
-};
+use crate::model::{LockMode, LogEdge, LogObject, LogPlace, LogWaitStage, Millis, Pid};
 
 /// Quotes around a name, in the languages that the server has.
 const QUOTES: [(char, char); 5] = [('"', '"'), ('«', '»'), ('»', '«'), ('“', '”'), ('„', '“')];
@@ -112,7 +110,9 @@ fn mode(text: &str) -> Option<(LockMode, usize)> {
         let end = at + tail.len();
         let start = text[..at]
             .rfind(|c: char| !c.is_ascii_alphabetic())
-            .map_or(0, |before| before + text[before..].chars().next().map_or(1, char::len_utf8));
+            .map_or(0, |before| {
+                before + text[before..].chars().next().map_or(1, char::len_utf8)
+            });
         let found = LockMode::parse(&text[start..end]);
         (!matches!(found, LockMode::Other(_))).then_some((found, end))
     })
@@ -159,7 +159,15 @@ fn object(text: &str, numbers: &[Number], from: usize, to: usize) -> Option<LogO
         .iter()
         .any(|word| words.contains(word));
     let is_part = [
-        "exten", "erweiterung", "拡張", "확장", "расширени", "розширен", "扩展", "estension", "utökning",
+        "exten",
+        "erweiterung",
+        "拡張",
+        "확장",
+        "расширени",
+        "розширен",
+        "扩展",
+        "estension",
+        "utökning",
     ]
     .iter()
     .any(|word| words.contains(word));
@@ -169,9 +177,14 @@ fn object(text: &str, numbers: &[Number], from: usize, to: usize) -> Option<LogO
         Some((small(relation)?, small(database)?))
     };
     let other = || {
-        let words = text[from..to].split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = text[from..to]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         // In English the object stands between these words.
-        let inside = words.split_once(" on ").map_or(words.as_str(), |(_, rest)| rest);
+        let inside = words
+            .split_once(" on ")
+            .map_or(words.as_str(), |(_, rest)| rest);
         let inside = inside.split("; blocked by").next().unwrap_or(inside);
         let inside = inside.split(" after").next().unwrap_or(inside);
         Some(LogObject::Other {
@@ -229,33 +242,85 @@ fn stage(message: &str, has_detail: bool) -> Option<LogWaitStage> {
     const WORDS: [(LogWaitStage, &[&str]); 5] = [
         (
             LogWaitStage::Avoided,
-            &["avoided", "防ぎました", "vermied", "évité", "evitó", "избежал", "避免", "evitato", "undvek", "уникнув", "다시 조정"],
+            &[
+                "avoided",
+                "防ぎました",
+                "vermied",
+                "évité",
+                "evitó",
+                "избежал",
+                "避免",
+                "evitato",
+                "undvek",
+                "уникнув",
+                "다시 조정",
+            ],
         ),
         (
             LogWaitStage::Failed,
             &[
-                "failed to acquire", "could not obtain", "失敗", "できませんでした", "nicht erlangen", "échoué", "no pudo", "не смог", "失败",
-                "fallito", "misslyckades", "не зміг", "취득하지",
+                "failed to acquire",
+                "could not obtain",
+                "失敗",
+                "できませんでした",
+                "nicht erlangen",
+                "échoué",
+                "no pudo",
+                "не смог",
+                "失败",
+                "fallito",
+                "misslyckades",
+                "не зміг",
+                "취득하지",
             ],
         ),
         (
             LogWaitStage::Deadlock,
             &[
-                "detected deadlock", "検知", "検出", "festgestellt", "détecté", "detectó", "обнаружил", "监测到", "检测到",
-                "individuato", "upptäckte", "виявив", "감지",
+                "detected deadlock",
+                "検知",
+                "検出",
+                "festgestellt",
+                "détecté",
+                "detectó",
+                "обнаружил",
+                "监测到",
+                "检测到",
+                "individuato",
+                "upptäckte",
+                "виявив",
+                "감지",
             ],
         ),
         (
             LogWaitStage::StillWaiting,
             &[
-                "still waiting", "待機しています", "immer noch", "toujours", "aún espera", "продолжает", "仍然等待", "ancora",
-                "fortfarande", "все ще", "여전히",
+                "still waiting",
+                "待機しています",
+                "immer noch",
+                "toujours",
+                "aún espera",
+                "продолжает",
+                "仍然等待",
+                "ancora",
+                "fortfarande",
+                "все ще",
+                "여전히",
             ],
         ),
         (
             LogWaitStage::Acquired,
             &[
-                "acquired", "獲得", "erlangte", "a acquis", "adquirió", "получил", "获取", "acquisito", " fick ", "отримав",
+                "acquired",
+                "獲得",
+                "erlangte",
+                "a acquis",
+                "adquirió",
+                "получил",
+                "获取",
+                "acquisito",
+                " fick ",
+                "отримав",
                 "취득함",
             ],
         ),
@@ -323,9 +388,18 @@ mod tests {
 
     #[test]
     fn objects_by_their_numbers() {
-        let relation = LogObject::Relation { relation: 16386, database: 5 };
-        let tuple = LogObject::Tuple { relation: 16386, database: 5 };
-        let advisory = LogObject::Advisory { database: 5, key: [0, 22, 1] };
+        let relation = LogObject::Relation {
+            relation: 16386,
+            database: 5,
+        };
+        let tuple = LogObject::Tuple {
+            relation: 16386,
+            database: 5,
+        };
+        let advisory = LogObject::Advisory {
+            database: 5,
+            key: [0, 22, 1],
+        };
         let cases = [
             ("on relation 16386 of database 5;", &relation),
             ("データベース5のリレーション16386 で", &relation),
@@ -343,24 +417,51 @@ mod tests {
         let line = "Process 1 waits for ExclusiveLock on extension of relation 7 of database 5; blocked by process 2.";
         assert_eq!(
             edge(line).expect("an edge").on,
-            LogObject::Other { text: "extension of relation 7 of database 5".into() }
+            LogObject::Other {
+                text: "extension of relation 7 of database 5".into()
+            }
         );
     }
 
     #[test]
     fn waits_in_several_orders() {
         let cases = [
-            ("process 1 still waiting for ShareLock on transaction 742 after 1000.149 ms", LogWaitStage::StillWaiting),
-            ("プロセス1はShareLockをトランザクション 742で待機しています。1000.149ミリ秒後", LogWaitStage::StillWaiting),
-            ("プロセス1は1000.149 ms後にトランザクション 742上のShareLockを獲得しました", LogWaitStage::Acquired),
-            ("プロセス1は、トランザクション 742上のShareLockに対し1000.149 ms待機するデッドロックを検知しました", LogWaitStage::Deadlock),
-            ("Prozess 1 erlangte ShareLock-Sperre auf Transaktion 742 nach 1000,149 ms", LogWaitStage::Acquired),
-            ("进程1在1000.149 ms后获取在事务 742上的ShareLock失败", LogWaitStage::Failed),
-            ("процесс 1 получил в режиме ShareLock блокировку \"транзакция 742\" через 1000.149 мс", LogWaitStage::Acquired),
+            (
+                "process 1 still waiting for ShareLock on transaction 742 after 1000.149 ms",
+                LogWaitStage::StillWaiting,
+            ),
+            (
+                "プロセス1はShareLockをトランザクション 742で待機しています。1000.149ミリ秒後",
+                LogWaitStage::StillWaiting,
+            ),
+            (
+                "プロセス1は1000.149 ms後にトランザクション 742上のShareLockを獲得しました",
+                LogWaitStage::Acquired,
+            ),
+            (
+                "プロセス1は、トランザクション 742上のShareLockに対し1000.149 ms待機するデッドロックを検知しました",
+                LogWaitStage::Deadlock,
+            ),
+            (
+                "Prozess 1 erlangte ShareLock-Sperre auf Transaktion 742 nach 1000,149 ms",
+                LogWaitStage::Acquired,
+            ),
+            (
+                "进程1在1000.149 ms后获取在事务 742上的ShareLock失败",
+                LogWaitStage::Failed,
+            ),
+            (
+                "процесс 1 получил в режиме ShareLock блокировку \"транзакция 742\" через 1000.149 мс",
+                LogWaitStage::Acquired,
+            ),
         ];
         for (text, stage) in cases {
             let wait = wait(text, false).unwrap_or_else(|| panic!("{text}"));
-            assert_eq!((wait.pid, wait.waited, wait.stage), (Pid(1), Some(Millis(1000)), stage), "{text}");
+            assert_eq!(
+                (wait.pid, wait.waited, wait.stage),
+                (Pid(1), Some(Millis(1000)), stage),
+                "{text}"
+            );
             assert_eq!(wait.on, LogObject::Transaction { xid: 742 }, "{text}");
         }
         assert!(wait("a lock of the kind ShareLock is on 1 and 2", false).is_none());
@@ -370,10 +471,22 @@ mod tests {
     fn holders_queue_and_place() {
         let pids = |all: &[i32]| all.iter().copied().map(Pid).collect::<Vec<_>>();
         for (text, holders, queue) in [
-            ("Process holding the lock: 5. Wait queue: 7, 8.", &[5][..], &[7, 8][..]),
-            ("Processes holding the lock: 5, 6, Wait queue: .", &[5, 6], &[]),
+            (
+                "Process holding the lock: 5. Wait queue: 7, 8.",
+                &[5][..],
+                &[7, 8][..],
+            ),
+            (
+                "Processes holding the lock: 5, 6, Wait queue: .",
+                &[5, 6],
+                &[],
+            ),
         ] {
-            assert_eq!(holders_and_queue(text), (pids(holders), pids(queue)), "{text}");
+            assert_eq!(
+                holders_and_queue(text),
+                (pids(holders), pids(queue)),
+                "{text}"
+            );
         }
         for context in [
             "while updating tuple (0,2) in relation \"accounts\"\nPL/pgSQL function f() line 3",
@@ -383,7 +496,10 @@ mod tests {
             "当更新关系\"accounts\"的元组(0, 2)时",
         ] {
             let place = place(context).unwrap_or_else(|| panic!("{context}"));
-            assert_eq!((place.relation.as_str(), place.page, place.tuple), ("accounts", 0, 2));
+            assert_eq!(
+                (place.relation.as_str(), place.page, place.tuple),
+                ("accounts", 0, 2)
+            );
         }
     }
 }

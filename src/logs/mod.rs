@@ -26,9 +26,8 @@ mod stderr;
 mod time;
 mod window;
 
-pub use format::LogFormat;
 pub use moments::moments;
-pub use open::{Compression, LogError, Opened, open};
+pub use open::{LogError, Opened, open};
 pub use prefix::{Prefix, PrefixError};
-pub use scan::{ScanOptions, Tally, Wanted, scan};
+pub use scan::{ScanOptions, Wanted, scan};
 pub use time::Zone;

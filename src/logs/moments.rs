@@ -3,7 +3,8 @@
 use chrono::TimeDelta;
 
 use crate::model::{
-    LogCancel, LogEvent, LogMoment, LogServer, LogSession, LogTermination, LogWaitStage, LogWhat, Timestamp,
+    LogCancel, LogEvent, LogMoment, LogServer, LogSession, LogTermination, LogWaitStage, LogWhat,
+    Timestamp,
 };
 
 /// Alike and no further apart than this is one moment.
@@ -11,8 +12,10 @@ const APART: TimeDelta = TimeDelta::minutes(1);
 
 /// One line each, oldest first; events without a time have no place on a timeline.
 pub fn moments(events: &[LogEvent]) -> Vec<LogMoment> {
-    let mut timed: Vec<(Timestamp, &LogEvent)> =
-        events.iter().filter_map(|event| Some((event.at?, event))).collect();
+    let mut timed: Vec<(Timestamp, &LogEvent)> = events
+        .iter()
+        .filter_map(|event| Some((event.at?, event)))
+        .collect();
     timed.sort_by_key(|(at, _)| *at);
     let mut all: Vec<LogMoment> = Vec::new();
     for (at, event) in timed {
@@ -53,12 +56,16 @@ fn words(event: &LogEvent) -> Option<String> {
         LogWhat::Deadlock(deadlock) => {
             let name = |pid| {
                 let before = deadlock.before.iter().find(|before| before.pid == pid);
-                before.map(|before| &before.session).or((Some(pid) == event.pid).then_some(&event.session))
+                before
+                    .map(|before| &before.session)
+                    .or((Some(pid) == event.pid).then_some(&event.session))
             };
             let mut names: Vec<String> = deadlock
                 .edges
                 .iter()
-                .filter_map(|edge| name(edge.pid).and_then(|session| session.application_name.clone()))
+                .filter_map(|edge| {
+                    name(edge.pid).and_then(|session| session.application_name.clone())
+                })
                 .collect();
             names.sort();
             names.dedup();
@@ -74,14 +81,16 @@ fn words(event: &LogEvent) -> Option<String> {
             format!("deadlock: {among}{place}")
         }
         LogWhat::LockWait(wait) => {
-            let on = wait
-                .place
-                .as_ref()
-                .map_or_else(|| "a lock".into(), |place| format!("a row of {}", place.relation));
+            let on = wait.place.as_ref().map_or_else(
+                || "a lock".into(),
+                |place| format!("a row of {}", place.relation),
+            );
             match wait.stage {
                 LogWaitStage::StillWaiting => format!("{} waits for {on}", who(&event.session)),
                 LogWaitStage::Failed => format!("{} didn't get {on}", who(&event.session)),
-                LogWaitStage::Acquired | LogWaitStage::Deadlock | LogWaitStage::Avoided => return None,
+                LogWaitStage::Acquired | LogWaitStage::Deadlock | LogWaitStage::Avoided => {
+                    return None;
+                }
             }
         }
         LogWhat::TooManyConnections => "connections refused: no slot".into(),

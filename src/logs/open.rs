@@ -8,31 +8,28 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
+use crate::model::LogPacking;
+
 /// Why a log can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("{name}: {error}")]
     Io { name: String, error: io::Error },
-    #[error("{name}: compressed with {with}, which isn't read here: unpack it, and give `-` for standard input")]
+    #[error(
+        "{name}: compressed with {with}, which isn't read here: unpack it, and give `-` for standard input"
+    )]
     Compressed { name: String, with: &'static str },
-    #[error("{name}: nothing in it looks like a log of PostgreSQL's (stderr, csvlog or jsonlog){hint}")]
+    #[error(
+        "{name}: nothing in it looks like a log of PostgreSQL's (stderr, csvlog or jsonlog){hint}"
+    )]
     NotALog { name: String, hint: &'static str },
-}
-
-/// How the bytes were packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Compression {
-    None,
-    Gzip,
-    Zstd,
 }
 
 /// An open log.
 pub struct Opened {
     /// As it was given; `-` is standard input.
     pub name: String,
-    pub compression: Compression,
+    pub packing: LogPacking,
     /// In bytes as they lie on disk.
     pub size: Option<u64>,
     /// How many of them were read.
@@ -91,24 +88,34 @@ pub fn open(path: &Path) -> Result<Opened, LogError> {
     }
     let first = magic[..known].to_vec();
     let whole = io::Cursor::new(first.clone()).chain(counted);
-    let (compression, reader): (_, Box<dyn Read>) = match first.as_slice() {
+    let (packing, reader): (_, Box<dyn Read>) = match first.as_slice() {
         [0x1f, 0x8b, ..] => (
-            Compression::Gzip,
-            Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+            LogPacking::Gzip,
+            Box::new(MultiGzDecoder::new(BufReader::with_capacity(
+                1 << 16,
+                whole,
+            ))),
         ),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => (
-            Compression::Zstd,
+            LogPacking::Zstd,
             Box::new(zstd::stream::read::Decoder::new(whole).map_err(fault)?),
         ),
-        [0x42, 0x5a, 0x68, ..] => return Err(LogError::Compressed { name, with: "bzip2" }),
-        [0xfd, 0x37, 0x7a, 0x58, 0x5a, ..] => return Err(LogError::Compressed { name, with: "xz" }),
+        [0x42, 0x5a, 0x68, ..] => {
+            return Err(LogError::Compressed {
+                name,
+                with: "bzip2",
+            });
+        }
+        [0xfd, 0x37, 0x7a, 0x58, 0x5a, ..] => {
+            return Err(LogError::Compressed { name, with: "xz" });
+        }
         [0x50, 0x4b, 0x03, 0x04, ..] => return Err(LogError::Compressed { name, with: "zip" }),
         [0x04, 0x22, 0x4d, 0x18, ..] => return Err(LogError::Compressed { name, with: "lz4" }),
-        _ => (Compression::None, Box::new(whole)),
+        _ => (LogPacking::None, Box::new(whole)),
     };
     Ok(Opened {
         name,
-        compression,
+        packing,
         size,
         position,
         reader,

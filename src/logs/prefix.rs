@@ -51,7 +51,10 @@ pub struct Prefix {
 #[derive(Clone, Debug)]
 enum Piece {
     Literal(String),
-    Escape { what: char, padded: bool },
+    Escape {
+        what: char,
+        padded: bool,
+    },
     /// `%q`: a background process writes nothing from here on.
     SessionsOnly,
 }
@@ -124,7 +127,10 @@ impl Prefix {
 
     /// The shapes that are tried where none is given.
     pub fn known() -> Vec<Self> {
-        SHAPES.iter().filter_map(|text| Self::new(text).ok()).collect()
+        SHAPES
+            .iter()
+            .filter_map(|text| Self::new(text).ok())
+            .collect()
     }
 
     /// Whether lines by it have the application's name.
@@ -170,7 +176,13 @@ impl Head {
 type Found = Vec<(char, usize, usize)>;
 
 /// Where the prefix ends, with the label behind it.
-fn go(pieces: &[Piece], line: &str, at: usize, found: &mut Found, steps: &mut usize) -> Option<usize> {
+fn go(
+    pieces: &[Piece],
+    line: &str,
+    at: usize,
+    found: &mut Found,
+    steps: &mut usize,
+) -> Option<usize> {
     *steps = steps.checked_sub(1)?;
     let Some((piece, rest)) = pieces.split_first() else {
         return labels::leading(&line[at..]).map(|_| at);
@@ -262,26 +274,52 @@ mod tests {
     #[test]
     fn names_and_numbers_come_out() {
         let cases = [
-            ("%m [%p] %q%u@%d/%a ", "2026-12-01 02:35:34.717 JST [30265] app@shop/transfer a LOG:  x"),
-            ("%t:%r:%u@%d:[%p]:%a:", "2026-12-01 02:35:34 JST:10.0.0.1(5):app@shop:[30265]:transfer a:LOG:  x"),
-            ("%-7p|%10u|%-10d|%a|%e|%m ", "30265  |       app|shop      |transfer a|00000|2026-12-01 02:35:34.717 JST LOG:  x"),
-            ("%p %i %v %x %c %s %Q %P %l%% %u %d %a ", "30265 UPDATE waiting 4/2 728 6b0db3f3.79a9 2026-12-01 02:35:47 JST 0  3% app shop transfer a LOG:  x"),
+            (
+                "%m [%p] %q%u@%d/%a ",
+                "2026-12-01 02:35:34.717 JST [30265] app@shop/transfer a LOG:  x",
+            ),
+            (
+                "%t:%r:%u@%d:[%p]:%a:",
+                "2026-12-01 02:35:34 JST:10.0.0.1(5):app@shop:[30265]:transfer a:LOG:  x",
+            ),
+            (
+                "%-7p|%10u|%-10d|%a|%e|%m ",
+                "30265  |       app|shop      |transfer a|00000|2026-12-01 02:35:34.717 JST LOG:  x",
+            ),
+            (
+                "%p %i %v %x %c %s %Q %P %l%% %u %d %a ",
+                "30265 UPDATE waiting 4/2 728 6b0db3f3.79a9 2026-12-01 02:35:47 JST 0  3% app shop transfer a LOG:  x",
+            ),
         ];
         for (prefix, line) in cases {
             let (head, label, text) = split(prefix, line).unwrap_or_else(|| panic!("{prefix}"));
             assert_eq!(head.pid, Some(Pid(30265)), "{prefix}");
             assert_eq!(head.session.user.as_deref(), Some("app"), "{prefix}");
             assert_eq!(head.session.database.as_deref(), Some("shop"), "{prefix}");
-            assert_eq!(head.session.application_name.as_deref(), Some("transfer a"), "{prefix}");
+            assert_eq!(
+                head.session.application_name.as_deref(),
+                Some("transfer a"),
+                "{prefix}"
+            );
             assert_eq!((label, text.as_str()), (Label::Message, "x"), "{prefix}");
         }
     }
 
     #[test]
     fn a_background_process_has_no_session() {
-        let (head, ..) = split("%m [%p] %q%u@%d ", "2026-12-01 02:35:34.717 JST [7] LOG:  x").expect("a line");
+        let (head, ..) = split(
+            "%m [%p] %q%u@%d ",
+            "2026-12-01 02:35:34.717 JST [7] LOG:  x",
+        )
+        .expect("a line");
         assert_eq!((head.pid, head.session.is_known()), (Some(Pid(7)), false));
-        assert!(split("%m [%p] ", "2026-12-01 02:35:34.717 JST [7] app@shop LOG:  x").is_none());
+        assert!(
+            split(
+                "%m [%p] ",
+                "2026-12-01 02:35:34.717 JST [7] app@shop LOG:  x"
+            )
+            .is_none()
+        );
     }
 
     #[test]

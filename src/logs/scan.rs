@@ -4,15 +4,15 @@ use memchr::memmem;
 use regex::bytes::Regex;
 
 use super::events;
-use super::format::{self, LogFormat};
-use super::open::{Compression, LogError, Opened};
+use super::format;
+use super::open::{LogError, Opened};
 use super::prefix::Prefix;
 use super::record::Record;
 use super::stderr::{Around, Lines, line_end, line_start};
 use super::time::Zone;
 use super::window::Window;
 use super::{csvlog, jsonlog};
-use crate::model::{LogBefore, LogEvent, LogWhat, Timestamp};
+use crate::model::{LogBefore, LogEvent, LogFormat, LogRead, LogWhat, Timestamp};
 
 /// All modes that anybody waits in end so, in every language.
 const LOCKS: &[u8] = b"eLock";
@@ -50,34 +50,6 @@ pub struct ScanOptions {
     pub until: Option<Timestamp>,
 }
 
-/// What one log came to.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Tally {
-    pub name: String,
-    pub format: LogFormat,
-    pub compression: Compression,
-    /// Unpacked.
-    pub bytes: u64,
-    pub lines: u64,
-    /// By which lines were read; `null` in the other formats, and where no known one fitted.
-    pub log_line_prefix: Option<String>,
-    /// Times of the first and the last line that matters.
-    pub first: Option<Timestamp>,
-    pub last: Option<Timestamp>,
-    /// Places that looked like an event's and couldn't be read.
-    pub unread: u64,
-    /// Lines that were longer than what is kept of one.
-    pub cut: u64,
-    /// Events without a time.
-    pub timeless: u64,
-    /// What words of time zones were taken for.
-    pub zones: Vec<String>,
-    /// For some deadlocks nobody looked for earlier lines of their processes.
-    pub hasty: bool,
-    /// It stopped before the end: interrupted, or a fault of the stream.
-    pub stopped: Option<String>,
-}
-
 enum Finder {
     One(memmem::Finder<'static>),
     Several(Regex),
@@ -108,7 +80,7 @@ pub fn scan(
     options: &ScanOptions,
     sink: &mut dyn FnMut(LogEvent),
     watch: &mut dyn FnMut(u64, Option<u64>) -> bool,
-) -> Result<Tally, LogError> {
+) -> Result<LogRead, LogError> {
     let mut scan = Scan::new(opened, options)?;
     let finder = Finder::new(options.wanted);
     // What lies before is searched already.
@@ -138,7 +110,10 @@ pub fn scan(
                 at = next.max(hit + 1);
                 if let Some(event) = events::event(&record) {
                     scan.tell(event, hit, options, sink);
-                } else if options.wanted == Wanted::Locks && record.detail.is_some() && record.sqlstate.as_deref() == Some("40P01") {
+                } else if options.wanted == Wanted::Locks
+                    && record.detail.is_some()
+                    && record.sqlstate.as_deref() == Some("40P01")
+                {
                     scan.tally.unread += 1;
                 }
             }
@@ -150,7 +125,7 @@ pub fn scan(
 struct Scan {
     window: Window<Box<dyn std::io::Read>>,
     lines: Lines,
-    tally: Tally,
+    tally: LogRead,
     position: std::rc::Rc<std::cell::Cell<u64>>,
     size: Option<u64>,
     looked_back: u64,
@@ -167,10 +142,10 @@ impl Scan {
         let mut scan = Self {
             window: Window::new(opened.reader),
             lines: Lines::new(options.prefix.clone(), options.zone.clone()),
-            tally: Tally {
+            tally: LogRead {
                 name: opened.name,
                 format: LogFormat::Stderr,
-                compression: opened.compression,
+                packing: opened.packing,
                 bytes: 0,
                 lines: 0,
                 log_line_prefix: None,
@@ -262,7 +237,13 @@ impl Scan {
         }
     }
 
-    fn tell(&mut self, mut event: LogEvent, hit: usize, options: &ScanOptions, sink: &mut dyn FnMut(LogEvent)) {
+    fn tell(
+        &mut self,
+        mut event: LogEvent,
+        hit: usize,
+        options: &ScanOptions,
+        sink: &mut dyn FnMut(LogEvent),
+    ) {
         match event.at {
             Some(at) => {
                 let outside = options.since.is_some_and(|since| at < since)
@@ -299,13 +280,23 @@ impl Scan {
         let near = &bytes[from..];
         let mut before = match self.tally.format {
             LogFormat::Stderr => self.lines.before(near, hit - from, pid),
-            LogFormat::Csv | LogFormat::Json => records_before(near, hit - from, pid, self.tally.format, &mut self.lines.zone),
+            LogFormat::Csv | LogFormat::Json => records_before(
+                near,
+                hit - from,
+                pid,
+                self.tally.format,
+                &mut self.lines.zone,
+            ),
         };
-        before.statements = before.statements.iter().filter_map(|text| events::statement(text)).collect();
+        before.statements = before
+            .statements
+            .iter()
+            .filter_map(|text| events::statement(text))
+            .collect();
         before
     }
 
-    fn end(mut self) -> Tally {
+    fn end(mut self) -> LogRead {
         self.tally.cut = self.lines.cut;
         self.tally.zones = self.lines.zone.assumed.iter().cloned().collect();
         if self.tally.format == LogFormat::Stderr {
@@ -316,7 +307,13 @@ impl Scan {
 }
 
 /// What records before a place tell of a process.
-fn records_before(buffer: &[u8], at: usize, pid: crate::model::Pid, format: LogFormat, zone: &mut Zone) -> LogBefore {
+fn records_before(
+    buffer: &[u8],
+    at: usize,
+    pid: crate::model::Pid,
+    format: LogFormat,
+    zone: &mut Zone,
+) -> LogBefore {
     let needle = if format == LogFormat::Csv {
         format!(",{pid},")
     } else {

@@ -80,17 +80,26 @@ impl Lines {
             .collect();
         let zone = &mut Zone::default();
         if let Some(given) = &self.given {
-            return lines.iter().filter(|line| given.split(line, zone).is_some()).count();
+            return lines
+                .iter()
+                .filter(|line| given.split(line, zone).is_some())
+                .count();
         }
         let mut best = (0, self.known.len());
         for (n, prefix) in self.known.iter().enumerate() {
-            let fits = lines.iter().filter(|line| prefix.split(line, zone).is_some()).count();
+            let fits = lines
+                .iter()
+                .filter(|line| prefix.split(line, zone).is_some())
+                .count();
             if fits > best.0 {
                 best = (fits, n);
             }
         }
         self.last = best.1;
-        let by_shape = lines.iter().filter(|line| generic::split(line, zone).is_some()).count();
+        let by_shape = lines
+            .iter()
+            .filter(|line| generic::split(line, zone).is_some())
+            .count();
         best.0.max(by_shape)
     }
 
@@ -160,7 +169,10 @@ impl Lines {
         }
         if record.sqlstate.is_none() {
             // log_error_verbosity = verbose has it in the message.
-            record.sqlstate = record.message.split_once(": ").and_then(|(code, _)| sqlstate(code));
+            record.sqlstate = record
+                .message
+                .split_once(": ")
+                .and_then(|(code, _)| sqlstate(code));
         }
         Around::Found(Box::new(record), end)
     }
@@ -169,7 +181,10 @@ impl Lines {
     fn entry_at<'b>(&mut self, buffer: &'b [u8], at: usize) -> Option<Entry<'b>> {
         let mut start = line_start(buffer, at);
         loop {
-            if let Some(entry) = self.entry_from(buffer, start).filter(|entry| entry.start == start) {
+            if let Some(entry) = self
+                .entry_from(buffer, start)
+                .filter(|entry| entry.start == start)
+            {
                 return Some(entry);
             }
             if start == 0 || at - start > MOST {
@@ -247,7 +262,10 @@ impl Lines {
             if seen > LINES_BEFORE || statements.len() >= STATEMENTS {
                 break;
             }
-            let Some(entry) = self.entry_from(buffer, start).filter(|entry| entry.start == start) else {
+            let Some(entry) = self
+                .entry_from(buffer, start)
+                .filter(|entry| entry.start == start)
+            else {
                 continue;
             };
             if entry.head.pid != Some(pid) {
@@ -296,7 +314,12 @@ fn take(record: &mut Record, entry: Entry<'_>) {
         Label::Context => record.context = Some(text),
         Label::Statement => record.statement = Some(text),
         // By a label in an unknown language, the edges of a deadlock are a DETAIL all the same.
-        Label::Unknown if text.lines().next().is_some_and(|line| locktext::edge(line).is_some()) => {
+        Label::Unknown
+            if text
+                .lines()
+                .next()
+                .is_some_and(|line| locktext::edge(line).is_some()) =>
+        {
             record.detail = Some(text);
         }
         Label::Unknown if record.message.is_empty() => record.message = text,
@@ -309,7 +332,10 @@ pub fn logged_statement(message: &str) -> Option<&str> {
     const WORDS: [&str; 2] = ["statement: ", "文: "];
     let near = &message[..message.floor_char_boundary(200)];
     for word in WORDS {
-        if let Some(at) = near.find(word).filter(|at| *at == 0 || message.starts_with("duration: ")) {
+        if let Some(at) = near
+            .find(word)
+            .filter(|at| *at == 0 || message.starts_with("duration: "))
+        {
             return Some(message[at + word.len()..].trim());
         }
     }
@@ -322,7 +348,10 @@ pub fn logged_statement(message: &str) -> Option<&str> {
 
 /// It began a transaction or ended the one before: what stands earlier isn't of this one.
 pub fn ends_transaction(statement: &str) -> bool {
-    let first = statement.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or("");
+    let first = statement
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .next()
+        .unwrap_or("");
     ["begin", "start", "commit", "rollback", "end", "abort"]
         .iter()
         .any(|word| first.eq_ignore_ascii_case(word))

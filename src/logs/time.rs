@@ -159,7 +159,10 @@ fn local(text: &str) -> Option<(NaiveDateTime, usize)> {
     let mut end = 19;
     let mut micros = 0;
     if bytes.get(19) == Some(&b'.') {
-        let digits = bytes[20..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits = bytes[20..]
+            .iter()
+            .take_while(|b| b.is_ascii_digit())
+            .count();
         let kept = digits.min(6);
         if kept == 0 {
             return None;
@@ -167,7 +170,12 @@ fn local(text: &str) -> Option<(NaiveDateTime, usize)> {
         micros = number(20, 20 + kept)? * 10_u32.pow(6 - u32::try_from(kept).ok()?);
         end = 20 + digits;
     }
-    let time = date.and_hms_micro_opt(number(11, 13)?, number(14, 16)?, number(17, 19)?.min(59), micros)?;
+    let time = date.and_hms_micro_opt(
+        number(11, 13)?,
+        number(14, 16)?,
+        number(17, 19)?.min(59),
+        micros,
+    )?;
     Some((time, end))
 }
 
@@ -194,10 +202,26 @@ mod tests {
     #[test]
     fn the_word_of_the_zone_is_honoured() {
         let cases = [
-            ("2026-12-01 02:35:34.717 JST [1]", "2026-11-30T17:35:34.717000Z", 27),
-            ("2026-12-01 02:35:34 UTC:10.0.0.1", "2026-12-01T02:35:34.000000Z", 23),
-            ("2026-12-01 02:35:34.5 -03 [1]", "2026-12-01T05:35:34.500000Z", 25),
-            ("2026-12-01 02:35:34 +0530", "2026-11-30T21:05:34.000000Z", 25),
+            (
+                "2026-12-01 02:35:34.717 JST [1]",
+                "2026-11-30T17:35:34.717000Z",
+                27,
+            ),
+            (
+                "2026-12-01 02:35:34 UTC:10.0.0.1",
+                "2026-12-01T02:35:34.000000Z",
+                23,
+            ),
+            (
+                "2026-12-01 02:35:34.5 -03 [1]",
+                "2026-12-01T05:35:34.500000Z",
+                25,
+            ),
+            (
+                "2026-12-01 02:35:34 +0530",
+                "2026-11-30T21:05:34.000000Z",
+                25,
+            ),
         ];
         for (text, at, end) in cases {
             assert_eq!(read(text), (at.into(), end, Vec::new()), "{text}");
@@ -218,7 +242,12 @@ mod tests {
 
     #[test]
     fn no_time_is_no_time() {
-        for text in ["", "2026-13-01 02:35:34 UTC", "2026-12-01", "日本語日本語日本語日本語"] {
+        for text in [
+            "",
+            "2026-13-01 02:35:34 UTC",
+            "2026-12-01",
+            "日本語日本語日本語日本語",
+        ] {
             assert!(leading(text, &mut Zone::default()).is_none(), "{text}");
         }
         assert_eq!(

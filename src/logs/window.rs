@@ -34,7 +34,11 @@ impl<R: Read> Window<R> {
     /// When the stream can't be read.
     pub fn advance(&mut self, keep: usize) -> io::Result<(usize, usize)> {
         // Moving what is kept costs: not for every little.
-        let forgotten = if keep >= CHUNK || keep == self.buffer.len() { keep } else { 0 };
+        let forgotten = if keep >= CHUNK || keep == self.buffer.len() {
+            keep
+        } else {
+            0
+        };
         self.buffer.drain(..forgotten);
         self.base += forgotten as u64;
         let old = self.buffer.len();

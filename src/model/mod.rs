@@ -8,6 +8,7 @@ mod exit;
 mod finding;
 mod lock;
 mod log;
+mod log_read;
 mod origin;
 mod redis;
 mod secret;
@@ -25,9 +26,10 @@ pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
 pub use log::{
-    LogBefore, LogCancel, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment, LogObject, LogPlace,
-    LogServer, LogSession, LogTermination, LogWaitStage, LogWhat,
+    LogBefore, LogCancel, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment, LogObject,
+    LogPlace, LogServer, LogSession, LogTermination, LogWaitStage, LogWhat,
 };
+pub use log_read::{LogFormat, LogPacking, LogRead};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use redis::{
     Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound, HotGroup,

@@ -127,8 +127,8 @@ fn outside_crates_stay_where_they_belong() {
         ("socket2", &["source"]),
         ("std::process::Command", &["drill"]),
         ("Utc::now", &["cli"]),
-        ("flate2", &["logs"]),
-        ("zstd", &["logs"]),
+        ("flate2", &["logs", "bundle"]),
+        ("zstd", &["logs", "bundle"]),
         ("memchr", &["logs"]),
     ];
     for path in files("src", "rs") {

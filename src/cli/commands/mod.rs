@@ -3,6 +3,7 @@
 mod act;
 mod budget;
 mod completions;
+mod deadlocks;
 mod doctor;
 mod drill;
 mod explain;

@@ -5,6 +5,8 @@ mod activity;
 mod blockers;
 mod cells;
 mod connections;
+mod deadlock_counters;
+mod deadlocks;
 mod doctor;
 pub mod explain;
 mod horizon;

@@ -1,0 +1,517 @@
+//! `pg deadlocks LOG…`: each kind of deadlock with its circle and lock order, then the longest waits.
+
+use super::Table;
+use super::cells::{NONE, or_none, pids, sentence, statement, wrap};
+use crate::analysis::deadlocks::{
+    Basis, Deadlock, Deadlocks, Group, LogHead, Member, OrderConflict, WaitEnd, WaitRow,
+};
+use crate::model::{LogPacking, LogRead, Timestamp, count, counted, thousands};
+use crate::view::console::Style;
+use crate::view::header::Heading;
+use crate::view::layout::{Column, table};
+use crate::view::prometheus::Metric;
+use crate::view::sanitize::clean;
+use crate::view::sheet::{Col, Sheet, col, more};
+
+/// Groups that a screen shows whole; the others are in the lists.
+const MOST_GROUPS: usize = 12;
+/// Waits on a screen.
+const MOST_WAITS: usize = 10;
+
+impl Heading for LogHead {
+    /// `postgresql.log · stderr · 1.2 GiB, 8,123,456 lines`
+    fn who(&self) -> String {
+        let logs: Vec<String> = match self.logs.as_slice() {
+            [one] => vec![name(one)],
+            several => vec![
+                format!("{} logs", several.len()),
+                several.iter().map(name).collect::<Vec<_>>().join(", "),
+            ],
+        };
+        format!(
+            "{} · {}, {}",
+            logs.join(": "),
+            size(self.coverage.bytes),
+            counted(self.coverage.lines, "line")
+        )
+    }
+
+    fn taken_at(&self) -> Timestamp {
+        self.taken_at
+    }
+
+    fn unseen(&self) -> Vec<String> {
+        self.coverage
+            .missing
+            .iter()
+            .map(|line| clean(line))
+            .collect()
+    }
+
+    /// Refused before a log is read: what happened once is no gauge.
+    fn prometheus(&self, _: Vec<Metric>) -> String {
+        String::new()
+    }
+}
+
+/// `postgresql.log.gz (stderr, gzip)`
+fn name(log: &LogRead) -> String {
+    let packing = match log.packing {
+        LogPacking::None => "",
+        LogPacking::Gzip => ", gzip",
+        LogPacking::Zstd => ", zstd",
+    };
+    let what = if log.name == "-" {
+        "standard input"
+    } else {
+        &log.name
+    };
+    format!("{} ({}{packing})", clean(what), log.format.word())
+}
+
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for next in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    if unit == "B" {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {unit}")
+    }
+}
+
+impl Table<LogHead> for Deadlocks {
+    fn table(&self, head: &LogHead, style: Style) -> String {
+        let most = style.width.unwrap_or(usize::MAX);
+        let mut out = String::new();
+        for line in self.sentences(head) {
+            out.push_str(&sentence(&line, style));
+        }
+        for group in self.groups.iter().take(MOST_GROUPS) {
+            out.push('\n');
+            out.push_str(&self.group(group, style));
+        }
+        if self.groups.len() > MOST_GROUPS {
+            out.push_str(&format!(
+                "\nand {} more (--json, -o csv --list groups)\n",
+                count(self.groups.len() - MOST_GROUPS, "kind")
+            ));
+        }
+        if !self.lock_waits.longest.is_empty() {
+            out.push_str("\nlongest lock waits:\n");
+            out.push_str(&waits(&self.lock_waits.longest, style));
+        }
+        if !self.groups.is_empty() {
+            out.push('\n');
+            out.push_str(&wrap(
+                "whatever the cause: retry a transaction that ended with SQLSTATE 40P01, a few times, with growing pauses",
+                most,
+                0,
+            ));
+        }
+        for line in &head.coverage.advice {
+            out.push_str(
+                &style
+                    .faint(wrap(&format!("would tell more: {}", clean(line)), most, 0).trim_end()),
+            );
+            out.push('\n');
+        }
+        out
+    }
+
+    fn sentences(&self, head: &LogHead) -> Vec<String> {
+        vec![self.summary(head), self.waited()]
+            .into_iter()
+            .filter(|line| !line.is_empty())
+            .collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        const DEADLOCKS: [Col; 9] = [
+            col("at", "at"),
+            col("group", "kind"),
+            col("victim_pid", "victim"),
+            col("applications", "applications"),
+            col("relations", "relations"),
+            col("order_conflict.text", "lock order"),
+            more("order_conflict.basis"),
+            more("shape"),
+            col("advice", "advice"),
+        ];
+        const MEMBERS: [Col; 13] = [
+            col("at", "at"),
+            more("group"),
+            col("pid", "pid"),
+            more("victim"),
+            col("application_name", "application"),
+            more("user"),
+            more("database"),
+            col("waits_for.mode", "mode"),
+            col("waits_for.on", "waits for"),
+            col("blocked_by", "held by"),
+            more("relation"),
+            more("earlier"),
+            col("query", "statement"),
+        ];
+        const GROUPS: [Col; 10] = [
+            col("group", "kind"),
+            col("count", "deadlocks"),
+            col("first", "first"),
+            col("last", "last"),
+            col("applications", "applications"),
+            col("relations", "relations"),
+            more("shape"),
+            col("order_conflict.text", "lock order"),
+            col("advice", "advice"),
+            col("query", "statements"),
+        ];
+        const WAITS: [Col; 14] = [
+            col("at", "at"),
+            col("pid", "pid"),
+            col("application_name", "application"),
+            more("user"),
+            more("database"),
+            more("mode"),
+            col("on", "waits for"),
+            more("relation"),
+            col("waited_ms", "waited"),
+            col("ended", "ended"),
+            col("holders", "held by"),
+            col("holder_applications", "application"),
+            more("queued"),
+            col("query", "statement"),
+        ];
+        const HOURS: [Col; 3] = [
+            col("group", "kind"),
+            col("hour", "hour"),
+            col("count", "deadlocks"),
+        ];
+        let members: Vec<serde_json::Value> = self.deadlocks.iter().flat_map(member_rows).collect();
+        let deadlocks: Vec<serde_json::Value> = self.deadlocks.iter().map(deadlock_row).collect();
+        let groups: Vec<serde_json::Value> = self
+            .groups
+            .iter()
+            .map(|group| with_query(group, &group.statements.join("\n")))
+            .collect();
+        let waits: Vec<serde_json::Value> = self
+            .lock_waits
+            .longest
+            .iter()
+            .map(|wait| with_query(wait, wait.statement.as_deref().unwrap_or_default()))
+            .collect();
+        let hours: Vec<serde_json::Value> = self
+            .groups
+            .iter()
+            .flat_map(|group| {
+                group
+                    .per_hour
+                    .iter()
+                    .map(|hour| serde_json::json!({ "group": group.group, "hour": hour.hour, "count": hour.count }))
+            })
+            .collect();
+        vec![
+            Sheet::of("deadlocks", &DEADLOCKS, &deadlocks),
+            Sheet::of("members", &MEMBERS, &members),
+            Sheet::of("groups", &GROUPS, &groups),
+            Sheet::of("hours", &HOURS, &hours),
+            Sheet::of("lock_waits", &WAITS, &waits),
+        ]
+    }
+}
+
+impl Deadlocks {
+    /// `3 deadlocks of 2 kinds, from 2026-12-01 02:35:34 to 02:40:01 UTC`
+    fn summary(&self, head: &LogHead) -> String {
+        let coverage = &head.coverage;
+        if self.deadlocks_total == 0 {
+            let all = if coverage.complete {
+                ""
+            } else {
+                " in what could be read"
+            };
+            return format!("no deadlock{all}");
+        }
+        let times = self.deadlocks.iter().filter_map(|deadlock| deadlock.at);
+        let first = self
+            .groups
+            .iter()
+            .filter_map(|group| group.first)
+            .chain(times.clone())
+            .min();
+        let last = self
+            .groups
+            .iter()
+            .filter_map(|group| group.last)
+            .chain(times)
+            .max();
+        format!(
+            "{} of {}{}",
+            counted(self.deadlocks_total, "deadlock"),
+            count(self.groups.len(), "kind"),
+            match (first, last) {
+                (Some(first), Some(last)) => format!(", {}", span(first, last)),
+                _ => String::new(),
+            }
+        )
+    }
+
+    fn waited(&self) -> String {
+        let waits = &self.lock_waits;
+        let Some(longest) = waits.longest.first() else {
+            return String::new();
+        };
+        let ends: Vec<String> = [
+            (waits.acquired, "got the lock"),
+            (waits.deadlocked, "ended in a deadlock"),
+            (waits.failed, "gave up"),
+            (waits.open, "ended untold"),
+        ]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", thousands(number)))
+        .collect();
+        let who = match &longest.application_name {
+            Some(name) => format!("{name}'s"),
+            None => format!("pid {}'s", longest.pid),
+        };
+        let least = if longest.ended == WaitEnd::Unknown {
+            "at least "
+        } else {
+            ""
+        };
+        format!(
+            "{} ({}), the longest {who}: {least}{} for {}",
+            counted(waits.waits, "lock wait"),
+            ends.join(", "),
+            longest.waited_ms,
+            longest.on
+        )
+    }
+
+    fn group(&self, group: &Group, style: Style) -> String {
+        let most = style.width.unwrap_or(usize::MAX);
+        let sample = self
+            .deadlocks
+            .iter()
+            .find(|deadlock| deadlock.group == Some(group.group));
+        let among = match group.applications.as_slice() {
+            [] => sample.map_or_else(
+                || "sessions".into(),
+                |one| count(one.members.len(), "session"),
+            ),
+            names => names.join(", "),
+        };
+        let on = match group.relations.as_slice() {
+            [] => String::new(),
+            names => format!(" on {}", names.join(", ")),
+        };
+        let when = match (group.first, group.last) {
+            (Some(first), Some(last)) => format!(", {}", span(first, last)),
+            _ => String::new(),
+        };
+        let title = format!(
+            "{}. {}: {among}{on}{when}",
+            group.group,
+            counted(group.count, "deadlock")
+        );
+        let title = wrap(&clean(&title), most, 0);
+        let mut out = format!("{}\n", style.strong(title.trim_end()));
+        let order = match &group.order_conflict {
+            Some(order) => format!("{}{}", order.text, basis(order)),
+            None => format!(
+                "{}; which one first can't be told from the log",
+                group.shape.words()
+            ),
+        };
+        out.push_str(&wrap(&format!("order: {}", clean(&order)), most, 2));
+        out.push_str(&wrap(&format!("do: {}", group.advice), most, 2));
+        if group.per_hour.len() > 1 {
+            out.push_str(&wrap(&format!("by hour: {}", hours(group)), most, 2));
+        }
+        if let Some(sample) = sample {
+            out.push_str(&circle(sample, style));
+        }
+        out
+    }
+}
+
+fn basis(order: &OrderConflict) -> &'static str {
+    match (order.basis, order.orders.is_empty()) {
+        (Basis::Seen, _) => " (their earlier statements are in the log)",
+        (Basis::Deduced, false) => " (deduced: who is waited for holds what is asked for)",
+        (Basis::Deduced, true) => " (deduced: both ask for the same)",
+    }
+}
+
+/// `12-01 02h 3, 12-01 03h 1`, the busiest first where there are many.
+fn hours(group: &Group) -> String {
+    const MOST: usize = 8;
+    let mut all: Vec<_> = group.per_hour.iter().collect();
+    if all.len() > MOST {
+        all.sort_by_key(|hour| (std::cmp::Reverse(hour.count), hour.hour));
+    }
+    let shown: Vec<String> = all
+        .iter()
+        .take(MOST)
+        .map(|hour| {
+            format!(
+                "{} {}",
+                hour.hour.utc().format("%m-%d %H:00"),
+                thousands(hour.count)
+            )
+        })
+        .collect();
+    let rest = all.len().saturating_sub(MOST);
+    let more = if rest > 0 {
+        format!(", and {}", count(rest, "quieter hour"))
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Who waits for whom, the victim first as the server wrote it.
+fn circle(deadlock: &Deadlock, style: Style) -> String {
+    let columns = [
+        Column::number("pid"),
+        Column::text(""),
+        Column::text("application").shrink(8),
+        Column::text("waits for").shrink(16),
+        Column::number("held by"),
+        Column::text("statement").flex_from(36, 20),
+    ];
+    let row = |member: &Member| {
+        vec![
+            member.pid.to_string(),
+            if member.victim { "victim" } else { "" }.to_owned(),
+            or_none(member.application_name.as_deref()),
+            format!(
+                "{} on {}",
+                short(&member.waits_for.mode),
+                member.waits_for.on
+            ),
+            member.blocked_by.to_string(),
+            member
+                .statement
+                .as_deref()
+                .map_or_else(|| NONE.into(), |text| statement(Some(text), false)),
+        ]
+    };
+    let width = style.width.map(|width| width.saturating_sub(2));
+    table(&columns, deadlock.members.iter().map(row).collect(), width)
+        .lines()
+        .map(|line| format!("  {line}\n"))
+        .collect()
+}
+
+fn waits(waits: &[WaitRow], style: Style) -> String {
+    let columns = [
+        Column::number("waited"),
+        Column::text("ended"),
+        Column::number("pid"),
+        Column::text("application").shrink(8),
+        Column::text("waits for").shrink(16),
+        Column::text("held by").shrink(10),
+        Column::text("at (UTC)").drop(1),
+        Column::text("statement").flex_from(30, 20),
+    ];
+    let row = |wait: &WaitRow| {
+        let ended = match wait.ended {
+            WaitEnd::Acquired => "got it",
+            WaitEnd::Deadlock => "deadlock",
+            WaitEnd::Failed => "gave up",
+            WaitEnd::Unknown => "untold",
+        };
+        let holders: Vec<String> = wait
+            .holders
+            .iter()
+            .filter(|pid| pid.0 != 0)
+            .map(ToString::to_string)
+            .chain(
+                wait.holders
+                    .iter()
+                    .any(|pid| pid.0 == 0)
+                    .then(|| "prepared transaction".into()),
+            )
+            .collect();
+        let names = wait.holder_applications.join(" ");
+        let by = match (holders.is_empty(), names.is_empty()) {
+            (true, _) => NONE.into(),
+            (false, true) => holders.join(" "),
+            (false, false) => format!("{names} ({})", holders.join(" ")),
+        };
+        vec![
+            wait.waited_ms.to_string(),
+            ended.into(),
+            pids(&[wait.pid]),
+            or_none(wait.application_name.as_deref()),
+            format!("{} on {}", short(&wait.mode), wait.on),
+            by,
+            wait.at.map_or_else(
+                || NONE.into(),
+                |at| at.utc().format("%m-%d %H:%M:%S").to_string(),
+            ),
+            statement(wait.statement.as_deref(), false),
+        ]
+    };
+    table(
+        &columns,
+        waits.iter().take(MOST_WAITS).map(row).collect(),
+        style.width,
+    )
+}
+
+fn short(mode: &str) -> &str {
+    mode.strip_suffix("Lock").unwrap_or(mode)
+}
+
+/// `2026-12-01 02:35:34 UTC`, or from … to …, the day once.
+fn span(first: Timestamp, last: Timestamp) -> String {
+    let full = |at: Timestamp| at.utc().format("%Y-%m-%d %H:%M:%S").to_string();
+    if first == last {
+        return format!("{} UTC", full(first));
+    }
+    let end = if first.utc().date_naive() == last.utc().date_naive() {
+        last.utc().format("%H:%M:%S").to_string()
+    } else {
+        full(last)
+    };
+    format!("{} to {end} UTC", full(first))
+}
+
+fn with_query(row: &impl serde::Serialize, text: &str) -> serde_json::Value {
+    let mut json = serde_json::to_value(row).unwrap_or_default();
+    json["query"] = text.into();
+    json
+}
+
+fn deadlock_row(deadlock: &Deadlock) -> serde_json::Value {
+    let mut json = serde_json::to_value(deadlock).unwrap_or_default();
+    let names: Vec<&str> = deadlock
+        .members
+        .iter()
+        .filter_map(|member| member.application_name.as_deref())
+        .collect();
+    json["applications"] = names.into();
+    json
+}
+
+fn member_rows(deadlock: &Deadlock) -> Vec<serde_json::Value> {
+    deadlock
+        .members
+        .iter()
+        .map(|member| {
+            let mut json = with_query(member, member.statement.as_deref().unwrap_or_default());
+            json["at"] = serde_json::to_value(deadlock.at).unwrap_or_default();
+            json["group"] = deadlock.group.into();
+            json
+        })
+        .collect()
+}
