@@ -133,11 +133,9 @@ impl Prefix {
             .collect()
     }
 
-    /// Whether lines by it have the application's name.
-    pub fn has(&self, escape: char) -> bool {
-        self.pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Escape { what, .. } if *what == escape))
+    /// In pieces.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
     }
 
     /// The line by this prefix; `None` where it isn't one, as the later lines of a message.
@@ -159,6 +157,15 @@ impl Prefix {
 }
 
 impl Head {
+    /// How many names it has.
+    pub fn names(&self) -> usize {
+        let session = &self.session;
+        [&session.user, &session.database, &session.application_name]
+            .into_iter()
+            .flatten()
+            .count()
+    }
+
     fn take(&mut self, what: char, text: &str, zone: &mut Zone) {
         match what {
             'm' | 't' => self.at = time::leading(text, zone).map(|(at, _)| at),

@@ -8,7 +8,7 @@ use super::format;
 use super::open::{LogError, Opened};
 use super::prefix::Prefix;
 use super::record::Record;
-use super::stderr::{Around, Lines, line_end, line_start};
+use super::stderr::{Around, Lines, last_of, line_end, line_start};
 use super::time::Zone;
 use super::window::Window;
 use super::{csvlog, jsonlog};
@@ -21,11 +21,13 @@ const ALL: &str = "eLock|53300|57014|55P03|57P0|25P03|25P04|too many c|connectio
     |terminating connection|database system |starting PostgreSQL|shutdown request|terminated by signal\
     |クライアント数が|ステートメントをキャンセル|接続を終了|データベースシステム|を起動しています|シャットダウン|シグナル";
 /// How much of what came before is kept, for who a process is and what it did.
-const BEHIND: usize = 2 << 20;
+const BEHIND: usize = 1 << 20;
 /// How far a message may go on behind the place where it was found.
 const AHEAD: usize = 4 << 20;
+/// By so much of its beginning the format is told.
+const SAMPLE: usize = 1 << 20;
 /// Looking back may cost so much of what was read, and this much in any case.
-const LOOK_BACK_SHARE: u64 = 8;
+const LOOK_BACK_SHARE: u64 = 2;
 const LOOK_BACK_FREE: u64 = 64 << 20;
 
 /// What is looked for.
@@ -162,7 +164,9 @@ impl Scan {
             size: opened.size,
             looked_back: 0,
         };
-        scan.advance(0)?;
+        while scan.window.bytes().len() < SAMPLE && !scan.window.ended {
+            scan.advance(0)?;
+        }
         let sample = scan.window.bytes();
         let fits = format::detect(sample, &mut scan.lines);
         scan.tally.format = match options.format.or(fits) {
@@ -324,13 +328,8 @@ fn records_before(
         session: Default::default(),
         statements: Vec::new(),
     };
-    let mut stop = at;
-    for _ in 0..200 {
-        let Some(found) = memmem::rfind(&buffer[..stop], needle.as_bytes()) else {
-            break;
-        };
+    for found in last_of(buffer, at, needle.as_bytes()) {
         let start = line_start(buffer, found);
-        stop = start;
         let record = if format == LogFormat::Json {
             jsonlog::record(&buffer[start..line_end(buffer, start)], zone)
         } else {

@@ -16,8 +16,10 @@ use crate::model::{LogBefore, LogSession, Pid};
 const MOST: usize = 1 << 20;
 /// Entries of others between those of one message.
 const FOREIGN: usize = 40;
+/// Lines by which a prefix is chosen.
+const SAMPLE: usize = 300;
 /// Lines of a process that are looked at for who it is and what it did.
-const LINES_BEFORE: usize = 200;
+const LINES_BEFORE: usize = 60;
 /// Statements of a transaction that are kept.
 const STATEMENTS: usize = 20;
 
@@ -75,7 +77,7 @@ impl Lines {
         let lines: Vec<Cow<'_, str>> = sample
             .split(|b| *b == b'\n')
             .filter(|line| !line.is_empty() && !line.starts_with(b"\t"))
-            .take(2000)
+            .take(SAMPLE)
             .map(String::from_utf8_lossy)
             .collect();
         let zone = &mut Zone::default();
@@ -85,17 +87,22 @@ impl Lines {
                 .filter(|line| given.split(line, zone).is_some())
                 .count();
         }
-        let mut best = (0, self.known.len());
+        // Of shapes that fit as many lines the one that names most; without any session in the lines, the plainest.
+        let mut best = (0, 0, std::cmp::Reverse(usize::MAX));
+        let mut chosen = self.known.len();
         for (n, prefix) in self.known.iter().enumerate() {
-            let fits = lines
+            let heads: Vec<Head> = lines
                 .iter()
-                .filter(|line| prefix.split(line, zone).is_some())
-                .count();
-            if fits > best.0 {
-                best = (fits, n);
+                .filter_map(|line| prefix.split(line, zone))
+                .map(|split| split.head)
+                .collect();
+            let names = heads.iter().map(Head::names).sum::<usize>();
+            let fit = (heads.len(), names, std::cmp::Reverse(prefix.pieces()));
+            if fit.0 > 0 && fit > best {
+                (best, chosen) = (fit, n);
             }
         }
-        self.last = best.1;
+        self.last = chosen;
         let by_shape = lines
             .iter()
             .filter(|line| generic::split(line, zone).is_some())
@@ -253,24 +260,19 @@ impl Lines {
         let digits = pid.to_string();
         let mut session = LogSession::default();
         let mut statements = Vec::new();
-        let mut stop = at;
-        let mut seen = 0;
-        while let Some(found) = memchr::memmem::rfind(&buffer[..stop], digits.as_bytes()) {
-            let start = line_start(buffer, found);
-            stop = start;
-            seen += 1;
-            if seen > LINES_BEFORE || statements.len() >= STATEMENTS {
+        for found in last_of(buffer, at, digits.as_bytes()) {
+            if statements.len() >= STATEMENTS {
                 break;
             }
-            let Some(entry) = self
-                .entry_from(buffer, start)
-                .filter(|entry| entry.start == start)
-            else {
-                continue;
-            };
-            if entry.head.pid != Some(pid) {
+            let start = line_start(buffer, found);
+            // Most lines are another's, where the number stands for something else.
+            let line = String::from_utf8_lossy(text(&buffer[start..line_end(buffer, start)]));
+            if self.split(&line).is_none_or(|split| split.head.pid != Some(pid)) {
                 continue;
             }
+            let Some(entry) = self.entry_from(buffer, start) else {
+                continue;
+            };
             session = session.or(&entry.head.session).or(&authorized(&entry.text));
             if entry.label == Label::Message
                 && let Some(statement) = logged_statement(&entry.text)
@@ -376,6 +378,24 @@ pub fn authorized(message: &str) -> LogSession {
         database: value("database="),
         application_name: value("application_name="),
     }
+}
+
+/// The last places of a text before another place, one a line, the nearest first.
+pub fn last_of(buffer: &[u8], before: usize, needle: &[u8]) -> Vec<usize> {
+    // Forwards, since only that search is a fast one.
+    let mut places = std::collections::VecDeque::with_capacity(LINES_BEFORE);
+    let mut line = 0;
+    for found in memchr::memmem::find_iter(&buffer[..before], needle) {
+        if found < line {
+            continue;
+        }
+        line = line_end(buffer, found);
+        if places.len() == LINES_BEFORE {
+            places.pop_front();
+        }
+        places.push_back(found);
+    }
+    places.into_iter().rev().collect()
 }
 
 pub fn line_start(buffer: &[u8], at: usize) -> usize {
