@@ -87,7 +87,7 @@ fn session(before: &str) -> LogSession {
     let value = |keys: &[&str]| {
         keys.iter().find_map(|key| {
             let (_, rest) = before.split_once(key)?;
-            named(rest.split([',', ' ', ']', '|', ';']).next()?)
+            named(rest.split([',', ' ', ']', '|', ';', '>', ')']).next()?)
         })
     };
     let mut session = LogSession {

@@ -27,7 +27,7 @@ const AHEAD: usize = 4 << 20;
 /// By so much of its beginning the format is told.
 const SAMPLE: usize = 1 << 20;
 /// Looking back may cost so much of what was read, and this much in any case.
-const LOOK_BACK_SHARE: u64 = 2;
+const LOOK_BACK_SHARE: u64 = 1;
 const LOOK_BACK_FREE: u64 = 64 << 20;
 
 /// What is looked for.

@@ -116,23 +116,27 @@ fn numeric(word: &str) -> Option<i32> {
 /// `2026-12-01 02:35:34.717 JST` at the beginning of a text: the time, and how long it is.
 pub fn leading(text: &str, zone: &mut Zone) -> Option<(Timestamp, usize)> {
     let (local, mut end) = local(text)?;
-    let word = text[end..].strip_prefix(' ').map_or("", |rest| {
-        let stop = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | ':')))
-            .unwrap_or(rest.len());
-        // A colon after the zone belongs to the prefix.
-        rest[..stop].trim_end_matches([':', '-'])
-    });
-    let word = if is_zone(word) { word } else { "" };
+    let word = text[end..].strip_prefix(' ').map_or("", zone_word);
     if !word.is_empty() {
         end += 1 + word.len();
     }
     Some((at(local, zone.minutes(word))?, end))
 }
 
-fn is_zone(word: &str) -> bool {
-    numeric(word).is_some()
-        || (1..=5).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase())
+/// An abbreviation or an offset at the beginning of a text; empty where there is none.
+fn zone_word(text: &str) -> &str {
+    let run = |from: usize, keep: fn(u8) -> bool| {
+        text.bytes().skip(from).take_while(|b| keep(*b)).count()
+    };
+    if !text.starts_with(['+', '-']) {
+        let letters = run(0, |b| b.is_ascii_uppercase());
+        return &text[..if letters <= 5 { letters } else { 0 }];
+    }
+    let hours = run(1, |b| b.is_ascii_digit());
+    // `+09:30`, and `+09:` where the colon belongs to the prefix.
+    let minutes = text.as_bytes().get(1 + hours) == Some(&b':')
+        && run(2 + hours, |b| b.is_ascii_digit()) == 2;
+    &text[..if minutes { hours + 4 } else { hours + 1 }]
 }
 
 fn at(local: NaiveDateTime, minutes: i32) -> Option<Timestamp> {

@@ -37,6 +37,25 @@ pub struct LogSession {
     pub application_name: Option<String>,
 }
 
+impl LogObject {
+    /// PostgreSQL's name of the lock type; of other kinds none.
+    pub fn locktype(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Transaction { .. } => "transactionid",
+            Self::VirtualTransaction { .. } => "virtualxid",
+            Self::Relation { .. } => "relation",
+            Self::Tuple { .. } => "tuple",
+            Self::Advisory { .. } => "advisory",
+            Self::Other { .. } => return None,
+        })
+    }
+
+    /// A row is what is really waited for.
+    pub fn is_row(&self) -> bool {
+        matches!(self, Self::Transaction { .. } | Self::Tuple { .. })
+    }
+}
+
 impl LogSession {
     /// What is known here stays; what isn't comes from the other.
     pub fn or(self, other: &Self) -> Self {

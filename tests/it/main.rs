@@ -10,6 +10,7 @@ mod budget_output;
 mod build;
 mod captures;
 mod connections;
+mod deadlocks;
 mod forest;
 mod formats;
 mod guard;

@@ -9,6 +9,7 @@ mod acting;
 mod budget;
 mod columns;
 mod connecting;
+mod deadlocks;
 mod drills;
 mod failures;
 mod forest;

@@ -210,7 +210,7 @@ fn inserted(tokens: &[Token<'_>]) -> Option<Key> {
     let (_, after) = name(tokens, 2)?;
     let column = match tokens.get(after..after + 2) {
         Some([Token::Symbol('('), Token::Word(first)]) => first.to_lowercase(),
-        _ => "first column".into(),
+        _ => "value".into(),
     };
     let values = position(tokens, "values")?;
     let opening = |at: usize| tokens.get(at) == Some(&Token::Symbol('('));
@@ -270,7 +270,7 @@ mod tests {
             ),
             ("select * from t where id = 1", "Other  "),
             ("insert into s.t (id, n) values (4, 5)", "Insert t id 4"),
-            ("insert into t values ('k', 5)", "Insert t first column 'k'"),
+            ("insert into t values ('k', 5)", "Insert t value 'k'"),
             ("insert into t values (1), (2)", "Insert t "),
             ("update t set x = 1 where id = 1 or id = 2", "Update t "),
             ("update t set x = 1 where id in (1, 2)", "Update t "),

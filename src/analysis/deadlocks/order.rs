@@ -67,10 +67,7 @@ fn want(
         Some(place) if foreign_key || !inserts => Some(place.relation.clone()),
         _ => of_statement,
     };
-    let is_row = matches!(
-        edge.on,
-        LogObject::Transaction { .. } | LogObject::Tuple { .. }
-    );
+    let is_row = edge.on.is_row();
     // The check of a foreign key, or a trigger, locks rows of a table that the statement doesn't name.
     let own = aim.as_ref().is_some_and(|aim| aim.table == table) && !foreign_key;
     let raw_key = aim

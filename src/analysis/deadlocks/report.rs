@@ -55,6 +55,8 @@ pub struct Member {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct WaitsFor {
+    /// `transactionid` as a rule, where a row is meant; `null`: another kind, in the server's words in `on`.
+    pub locktype: Option<&'static str>,
     pub mode: String,
     pub on: String,
 }
@@ -322,6 +324,7 @@ pub fn told(kept: &Kept, unredacted: bool) -> Option<Deadlock> {
             database: session.database.clone(),
             application_name: session.application_name.clone(),
             waits_for: WaitsFor {
+                locktype: edge.on.locktype(),
                 mode: edge.mode.as_str().to_owned(),
                 on: want.on.clone(),
             },

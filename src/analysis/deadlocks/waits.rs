@@ -33,6 +33,8 @@ pub struct WaitRow {
     pub user: Option<String>,
     pub database: Option<String>,
     pub application_name: Option<String>,
+    /// `transactionid` as a rule, where a row is meant.
+    pub locktype: Option<&'static str>,
     pub mode: String,
     pub on: String,
     pub relation: Option<String>,
@@ -139,11 +141,14 @@ fn new_row(
     unredacted: bool,
 ) -> WaitRow {
     let relation = wait.place.as_ref().map(|place| place.relation.clone());
-    let table = wait
-        .statement
-        .as_deref()
-        .and_then(|text| super::aim::aim(text).table);
+    let aim = wait.statement.as_deref().map(super::aim::aim);
+    let inserts = aim
+        .as_ref()
+        .is_some_and(|aim| aim.verb == super::aim::Verb::Insert);
+    let table = aim.and_then(|aim| aim.table);
     let on = match (&wait.on, &relation) {
+        // Where a key is inserted, the place names the index.
+        (LogObject::Transaction { .. }, Some(index)) if inserts => format!("a key of {index}"),
         (LogObject::Transaction { .. } | LogObject::Tuple { .. }, Some(relation)) => {
             format!("a row of {relation}")
         }
@@ -192,6 +197,7 @@ fn new_row(
         user: event.session.user.clone(),
         database: event.session.database.clone(),
         application_name: event.session.application_name.clone(),
+        locktype: wait.on.locktype(),
         mode: wait.mode.as_str().to_owned(),
         on,
         relation,

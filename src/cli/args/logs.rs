@@ -10,8 +10,8 @@ use crate::model::LogFormat;
 
 #[derive(Debug, ClapArgs)]
 pub struct DeadlockArgs {
-    /// Logs of the server, plain, gzip or zstd; `-` is standard input. Without one: the counters and settings of a
-    /// server, by two looks
+    /// Logs of the server, plain or packed (gzip, zstd), `-` for standard input. Without one: the counters and settings of
+    /// a server, by two looks
     #[arg(value_name = "LOG", value_hint = ValueHint::FilePath)]
     pub logs: Vec<PathBuf>,
     /// The server's log_line_prefix, where it isn't told by the lines

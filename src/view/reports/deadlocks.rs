@@ -116,6 +116,19 @@ impl Table<LogHead> for Deadlocks {
                 0,
             ));
         }
+        let deduced = |group: &Group| {
+            group
+                .order_conflict
+                .as_ref()
+                .is_some_and(|order| order.basis == Basis::Deduced)
+        };
+        if self.groups.iter().take(MOST_GROUPS).any(deduced) {
+            out.push_str(&wrap(
+                "deduced: who is waited for holds what is asked for; log_statement = mod would show it",
+                most,
+                0,
+            ));
+        }
         for line in &head.coverage.advice {
             out.push_str(
                 &style
@@ -145,7 +158,7 @@ impl Table<LogHead> for Deadlocks {
             more("shape"),
             col("advice", "advice"),
         ];
-        const MEMBERS: [Col; 13] = [
+        const MEMBERS: [Col; 14] = [
             col("at", "at"),
             more("group"),
             col("pid", "pid"),
@@ -153,6 +166,7 @@ impl Table<LogHead> for Deadlocks {
             col("application_name", "application"),
             more("user"),
             more("database"),
+            more("waits_for.locktype"),
             col("waits_for.mode", "mode"),
             col("waits_for.on", "waits for"),
             col("blocked_by", "held by"),
@@ -301,12 +315,15 @@ impl Deadlocks {
             .deadlocks
             .iter()
             .find(|deadlock| deadlock.group == Some(group.group));
-        let among = match group.applications.as_slice() {
-            [] => sample.map_or_else(
-                || "sessions".into(),
-                |one| count(one.members.len(), "session"),
+        let members = sample.map_or(0, |one| one.members.len());
+        let among = match (group.applications.as_slice(), members) {
+            ([], members) => count(members, "session"),
+            (names, members) if names.len() < members => format!(
+                "{} and {}",
+                names.join(", "),
+                count(members - names.len(), "other session")
             ),
-            names => names.join(", "),
+            (names, _) => names.join(", "),
         };
         let on = match group.relations.as_slice() {
             [] => String::new(),
@@ -343,10 +360,9 @@ impl Deadlocks {
 }
 
 fn basis(order: &OrderConflict) -> &'static str {
-    match (order.basis, order.orders.is_empty()) {
-        (Basis::Seen, _) => " (their earlier statements are in the log)",
-        (Basis::Deduced, false) => " (deduced: who is waited for holds what is asked for)",
-        (Basis::Deduced, true) => " (deduced: both ask for the same)",
+    match order.basis {
+        Basis::Seen => " (their earlier statements are in the log)",
+        Basis::Deduced => " (deduced)",
     }
 }
 
@@ -392,10 +408,10 @@ fn circle(deadlock: &Deadlock, style: Style) -> String {
             member.pid.to_string(),
             if member.victim { "victim" } else { "" }.to_owned(),
             or_none(member.application_name.as_deref()),
-            format!(
-                "{} on {}",
-                short(&member.waits_for.mode),
-                member.waits_for.on
+            awaited(
+                member.waits_for.locktype,
+                &member.waits_for.mode,
+                &member.waits_for.on,
             ),
             member.blocked_by.to_string(),
             member
@@ -452,7 +468,7 @@ fn waits(waits: &[WaitRow], style: Style) -> String {
             ended.into(),
             pids(&[wait.pid]),
             or_none(wait.application_name.as_deref()),
-            format!("{} on {}", short(&wait.mode), wait.on),
+            awaited(wait.locktype, &wait.mode, &wait.on),
             by,
             wait.at.map_or_else(
                 || NONE.into(),
@@ -468,8 +484,12 @@ fn waits(waits: &[WaitRow], style: Style) -> String {
     )
 }
 
-fn short(mode: &str) -> &str {
-    mode.strip_suffix("Lock").unwrap_or(mode)
+/// Of a row the mode says nothing: it is the end of a transaction that is waited for.
+fn awaited(locktype: Option<&str>, mode: &str, on: &str) -> String {
+    match locktype {
+        Some("transactionid") => on.to_owned(),
+        _ => format!("{} on {on}", mode.strip_suffix("Lock").unwrap_or(mode)),
+    }
 }
 
 /// `2026-12-01 02:35:34 UTC`, or from … to …, the day once.
