@@ -4,7 +4,8 @@ use super::locktext;
 use super::record::Record;
 use super::stderr::authorized;
 use crate::model::{
-    LogCancel, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogServer, LogTermination, LogWhat, Pid,
+    LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogServer, LogTermination,
+    LogWhat, Pid,
 };
 use crate::sql;
 
@@ -173,15 +174,15 @@ fn by_sqlstate(record: &Record) -> Option<LogWhat> {
     if code == Some("57014") || code == Some("55P03") && canceling || code.is_none() && canceling {
         let why = if code == Some("55P03") || says(&["lock timeout", "ロックのタイムアウト"])
         {
-            LogCancel::LockTimeout
+            LogCancellation::LockTimeout
         } else if says(&["statement timeout", "ステートメントのタイムアウト"]) {
-            LogCancel::StatementTimeout
+            LogCancellation::StatementTimeout
         } else if says(&["user request", "ユーザーからの要求"]) {
-            LogCancel::Request
+            LogCancellation::Request
         } else if says(&["conflict with recovery", "リカバリ"]) {
-            LogCancel::Recovery
+            LogCancellation::Recovery
         } else {
-            LogCancel::Other
+            LogCancellation::Other
         };
         return Some(LogWhat::Canceled { why });
     }
@@ -341,7 +342,7 @@ mod tests {
         assert_eq!(
             of("57014", "canceling statement due to statement timeout"),
             Some(LogWhat::Canceled {
-                why: LogCancel::StatementTimeout
+                why: LogCancellation::StatementTimeout
             })
         );
         assert_eq!(

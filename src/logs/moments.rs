@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 
 use crate::model::{
-    LogCancel, LogEvent, LogMoment, LogServer, LogSession, LogTermination, LogWaitStage, LogWhat,
-    Timestamp,
+    LogCancellation, LogEvent, LogMoment, LogServer, LogSession, LogTermination, LogWaitStage,
+    LogWhat, Timestamp,
 };
 
 /// Alike and no further apart than this is one moment.
@@ -96,11 +96,11 @@ fn words(event: &LogEvent) -> Option<String> {
         LogWhat::TooManyConnections => "connections refused: no slot".into(),
         LogWhat::Canceled { why } => {
             let why = match why {
-                LogCancel::StatementTimeout => "statement timeout",
-                LogCancel::LockTimeout => "lock timeout",
-                LogCancel::Request => "by request",
-                LogCancel::Recovery => "conflict with recovery",
-                LogCancel::Other => "for another reason",
+                LogCancellation::StatementTimeout => "statement timeout",
+                LogCancellation::LockTimeout => "lock timeout",
+                LogCancellation::Request => "by request",
+                LogCancellation::Recovery => "conflict with recovery",
+                LogCancellation::Other => "for another reason",
             };
             format!("statement canceled ({why}): {}", who(&event.session))
         }

@@ -17,7 +17,8 @@ pub struct Record {
 /// `None` for what is written where there is no name.
 pub fn named(text: &str) -> Option<String> {
     let text = text.trim();
-    (!text.is_empty() && text != "[unknown]").then(|| text.to_owned())
+    // Of a session that hasn't got in yet; also where a prefix of fewer names takes two for one.
+    (!text.is_empty() && !text.contains("[unknown]")).then(|| text.to_owned())
 }
 
 /// A SQLSTATE by its shape; success says nothing.

@@ -87,8 +87,9 @@ impl Lines {
                 .filter(|line| given.split(line, zone).is_some())
                 .count();
         }
-        // Of shapes that fit as many lines the one that names most; without any session in the lines, the plainest.
-        let mut best = (0, 0, std::cmp::Reverse(usize::MAX));
+        // Of shapes that fit as many lines the one that names most, and of those the one that tells more apart. Without
+        // any session in the lines, the plainest.
+        let mut best = (0, 0, 0);
         let mut chosen = self.known.len();
         for (n, prefix) in self.known.iter().enumerate() {
             let heads: Vec<Head> = lines
@@ -97,7 +98,13 @@ impl Lines {
                 .map(|split| split.head)
                 .collect();
             let names = heads.iter().map(Head::names).sum::<usize>();
-            let fit = (heads.len(), names, std::cmp::Reverse(prefix.pieces()));
+            let pieces = prefix.pieces();
+            let rank = if names > 0 {
+                pieces
+            } else {
+                usize::MAX - pieces
+            };
+            let fit = (heads.len(), names, rank);
             if fit.0 > 0 && fit > best {
                 (best, chosen) = (fit, n);
             }
@@ -222,6 +229,7 @@ impl Lines {
         let mut start = from;
         while start < buffer.len() {
             let mut end = line_end(buffer, start);
+            self.cut += u64::from(end - start > MOST);
             let line = String::from_utf8_lossy(text(&buffer[start..end]));
             let Some(split) = self.split(&line) else {
                 start = end;
@@ -267,7 +275,10 @@ impl Lines {
             let start = line_start(buffer, found);
             // Most lines are another's, where the number stands for something else.
             let line = String::from_utf8_lossy(text(&buffer[start..line_end(buffer, start)]));
-            if self.split(&line).is_none_or(|split| split.head.pid != Some(pid)) {
+            if self
+                .split(&line)
+                .is_none_or(|split| split.head.pid != Some(pid))
+            {
                 continue;
             }
             let Some(entry) = self.entry_from(buffer, start) else {
@@ -411,4 +422,59 @@ fn text(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     &line[..line.len().min(MOST)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned(lines: &str) -> Option<String> {
+        let mut of = Lines::new(None, Zone::default());
+        of.learn(lines.as_bytes());
+        of.prefix().map(|prefix| prefix.text.clone())
+    }
+
+    #[test]
+    fn the_prefix_is_told_by_the_lines() {
+        let plain = "2026-12-01 02:35:33.368 JST [1] LOG:  ready\n";
+        assert_eq!(learned(plain).as_deref(), Some("%m [%p] "));
+        let cases = [
+            ("app@shop/web", "%m [%p] %q%u@%d/%a "),
+            ("app@shop/", "%m [%p] %q%u@%d/%a "),
+            ("app@shop/[unknown]", "%m [%p] %q%u@%d/%a "),
+            ("app@shop", "%m [%p] %q%u@%d "),
+        ];
+        for (who, prefix) in cases {
+            let lines = format!(
+                "{plain}2026-12-01 02:35:34.000 JST [2] [unknown]@[unknown]{} LOG:  connection received: host=[local]\n\
+                 2026-12-01 02:35:34.000 JST [2] {who} LOG:  x\n",
+                if who.contains('/') { "/[unknown]" } else { "" }
+            );
+            assert_eq!(learned(&lines).as_deref(), Some(prefix), "{who}");
+        }
+        assert_eq!(learned("hello\nworld\n"), None);
+    }
+
+    #[test]
+    fn statements_that_the_log_was_told_to_have() {
+        let cases = [
+            ("statement: update t set a = 1", Some("update t set a = 1")),
+            ("文: update t", Some("update t")),
+            ("duration: 0.5 ms  statement: select 1", Some("select 1")),
+            (
+                "duration: 0.5 ms  execute <unnamed>: select $1",
+                Some("select $1"),
+            ),
+            ("execute s1/p1: select 2", Some("select 2")),
+            ("duplicate key in statement: x", None),
+            ("could not execute x: y", None),
+        ];
+        for (message, statement) in cases {
+            assert_eq!(logged_statement(message), statement, "{message}");
+        }
+        let session =
+            authorized("connection authorized: user=app database=shop application_name=my app");
+        assert_eq!(session.application_name.as_deref(), Some("my app"));
+        assert_eq!(session.database.as_deref(), Some("shop"));
+    }
 }

@@ -84,7 +84,7 @@ pub enum LogWhat {
     TooManyConnections,
     /// A statement was ended.
     Canceled {
-        why: LogCancel,
+        why: LogCancellation,
     },
     /// A session was ended.
     Terminated {
@@ -195,7 +195,7 @@ pub enum LogWaitStage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LogCancel {
+pub enum LogCancellation {
     StatementTimeout,
     LockTimeout,
     /// By a person or a program.

@@ -26,7 +26,7 @@ pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
 pub use log::{
-    LogBefore, LogCancel, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment, LogObject,
+    LogBefore, LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment, LogObject,
     LogPlace, LogServer, LogSession, LogTermination, LogWaitStage, LogWhat,
 };
 pub use log_read::{LogFormat, LogPacking, LogRead};

@@ -1,6 +1,6 @@
 //! The settings that connection and lock incidents turn on: what is read, judged and saved. No other is.
 
-pub const WATCHED_SETTINGS: [&str; 32] = [
+pub const WATCHED_SETTINGS: [&str; 33] = [
     "authentication_timeout",
     "autovacuum",
     "client_connection_check_interval",
@@ -12,6 +12,7 @@ pub const WATCHED_SETTINGS: [&str; 32] = [
     "log_connections",
     "log_destination",
     "log_disconnections",
+    "log_error_verbosity",
     "log_line_prefix",
     "log_lock_waits",
     "log_min_duration_statement",

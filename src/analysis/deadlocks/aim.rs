@@ -8,8 +8,30 @@ pub struct Aim {
     pub verb: Verb,
     /// The one table that it writes or locks.
     pub table: Option<String>,
-    /// Equalities that pick one row; `None`: several rows, or it can't be told.
+    /// No other table is named.
+    pub alone: bool,
+    /// Equalities that all must hold; `None`: several values, or it can't be told.
     pub key: Option<Key>,
+}
+
+impl Aim {
+    const NOTHING: Self = Self {
+        verb: Verb::Other,
+        table: None,
+        alone: false,
+        key: None,
+    };
+
+    /// By its name the key picks one row: of `id`, `uuid`, or `account_id` in `accounts`. Of `status` it may be many.
+    pub fn picks_one(&self) -> bool {
+        let Some((table, key)) = self.table.as_ref().zip(self.key.as_ref()) else {
+            return false;
+        };
+        let one = table.strip_suffix('s').unwrap_or(table);
+        let own = format!("{one}_id");
+        key.iter()
+            .any(|(column, _)| *column == "id" || *column == "uuid" || *column == own)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,46 +54,67 @@ pub enum Value {
     Text(String),
 }
 
-/// Reads a statement; a text of several is read by its last, which is the one that waits.
+/// Reads a statement. Of a text with several that lock, nobody knows which one waits.
 pub fn aim(sql: &str) -> Aim {
     let all = tokens(sql);
-    let last = all
+    let mut aims = all
         .split(|token| *token == Token::Symbol(';'))
-        .rfind(|part| !part.is_empty())
-        .unwrap_or_default();
-    let word = |n: usize| last.get(n).and_then(word_of).unwrap_or_default();
+        .map(of_one)
+        .filter(|aim| aim.verb != Verb::Other);
+    match (aims.next(), aims.next()) {
+        (Some(only), None) => only,
+        _ => Aim::NOTHING,
+    }
+}
+
+fn of_one(tokens: &[Token<'_>]) -> Aim {
+    let word = |n: usize| tokens.get(n).and_then(word_of).unwrap_or_default();
+    let behind = |wanted: &str| position(tokens, wanted).map_or(0, |at| at + 1);
+    let or_table = if word(1) == "table" { 2 } else { 1 };
     let (verb, name_at) = match word(0).as_str() {
         "update" => (Verb::Update, 1),
         "delete" => (Verb::Delete, 2),
         "insert" => (Verb::Insert, 2),
-        "lock" => (Verb::LockTable, if word(1) == "table" { 2 } else { 1 }),
-        "select" if locks_rows(last) => (
-            Verb::SelectLock,
-            position(last, "from").map_or(0, |at| at + 1),
-        ),
-        "truncate" => (Verb::Ddl, if word(1) == "table" { 2 } else { 1 }),
+        "lock" => (Verb::LockTable, or_table),
+        "select" if locks_rows(tokens) => (Verb::SelectLock, behind("from")),
+        "truncate" => (Verb::Ddl, or_table),
         "alter" | "drop" if word(1) == "table" => (Verb::Ddl, 2),
-        "create" | "reindex" | "drop" | "alter" | "cluster" | "vacuum" | "refresh" => (
-            Verb::Ddl,
-            position(last, "on")
-                .filter(|_| word(0) == "create")
-                .map_or(0, |at| at + 1),
-        ),
-        _ => (Verb::Other, 0),
+        "create" => (Verb::Ddl, behind("on")),
+        "reindex" | "drop" | "alter" | "cluster" | "vacuum" | "refresh" => (Verb::Ddl, 0),
+        _ => return Aim::NOTHING,
     };
-    let table = (name_at > 0).then(|| name(last, name_at)).flatten();
-    let joined = position(last, "join").is_some()
-        || verb == Verb::SelectLock
-            && position(last, "from").is_some_and(|at| has_comma(&last[at..]));
+    let Some((table, after)) = (name_at > 0).then(|| name(tokens, name_at)).flatten() else {
+        return Aim {
+            verb,
+            ..Aim::NOTHING
+        };
+    };
+    let rest = &tokens[after..];
+    let names = |words: &[&str]| words.iter().any(|word| position(rest, word).is_some());
+    let several = match verb {
+        Verb::Update => names(&["from", "select"]),
+        Verb::Delete => names(&["using", "select"]),
+        Verb::Insert => names(&["select", "table"]),
+        Verb::SelectLock => names(&["join", "select", "from"]) || has_comma(rest),
+        Verb::LockTable => rest.contains(&Token::Symbol(',')),
+        Verb::Ddl => {
+            names(&["references", "inherit", "attach", "partition"])
+                || (word(0) == "drop" || word(0) == "truncate") && has_comma(rest)
+        }
+        Verb::Other => true,
+    };
     let key = match verb {
-        Verb::Update | Verb::Delete | Verb::SelectLock => key(last),
-        Verb::Insert => inserted(last),
+        Verb::Update | Verb::Delete | Verb::SelectLock => key(rest),
+        Verb::Insert => inserted(tokens),
         _ => None,
     };
+    // Of several tables the written one is still the first; what a SELECT locks isn't.
+    let told = !several || matches!(verb, Verb::Update | Verb::Delete | Verb::Insert);
     Aim {
         verb,
-        table: table.map(|(name, _)| name).filter(|_| !joined),
-        key: key.filter(|_| !joined),
+        table: Some(table).filter(|_| told),
+        alone: !several,
+        key: key.filter(|_| !several),
     }
 }
 
@@ -190,6 +233,8 @@ fn value(tokens: &[Token<'_>], at: usize) -> Option<(Value, usize)> {
             Token::Number(number) => (Value::Number(format!("-{number}")), at + 2),
             _ => return None,
         },
+        // A text that was masked before is any text.
+        Token::Text("…") => return None,
         Token::Text(text) => (Value::Text((*text).to_owned()), at + 1),
         _ => return None,
     };
@@ -283,7 +328,21 @@ mod tests {
             ),
             ("alter table if exists only x.y add z int", "Ddl y "),
             ("create index concurrently i on t (a)", "Ddl t "),
-            ("begin; update t set a = 1 where id = 9", "Update t id 9"),
+            (
+                "begin; update t set a = 1 where id = 9; commit",
+                "Update t id 9",
+            ),
+            (
+                "update t set a = 1 where id = 8; update t set a = 1 where id = 9",
+                "Other  ",
+            ),
+            (
+                "update t set a = b.x from b where t.id = b.id and b.id = 5",
+                "Update t ",
+            ),
+            ("update t set a = 1 where id = '…'", "Update t "),
+            ("lock table a, b", "LockTable  "),
+            ("alter table a add foreign key (x) references b", "Ddl  "),
             ("", "Other  "),
         ];
         for (sql, expected) in cases {

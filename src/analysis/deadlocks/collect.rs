@@ -532,6 +532,38 @@ mod tests {
     }
 
     #[test]
+    fn many_rows_of_one_key_are_no_upgrade() {
+        let batch = "update orders set done = true where customer = 5";
+        assert_eq!(
+            order(vec![edge(1, 2, row(1), batch), edge(2, 1, row(2), batch)]),
+            (Shape::RowOrder, None)
+        );
+    }
+
+    #[test]
+    fn tables_of_one_name_are_told_apart_by_their_oid() {
+        let table = |relation| LogObject::Relation {
+            relation,
+            database: 5,
+        };
+        let (shape, text) = order(vec![
+            edge(1, 2, table(9), "lock table a.t in exclusive mode"),
+            edge(2, 1, table(8), "lock table b.t in exclusive mode"),
+        ]);
+        assert_eq!((shape, text), (Shape::TableOrder, None));
+        let (_, text) = order(vec![
+            edge(1, 2, table(9), "update t set a = 1 where id = 1"),
+            edge(2, 1, table(8), "lock table b in exclusive mode"),
+        ]);
+        assert_eq!(
+            text.as_deref(),
+            Some(
+                "a locks b, then relation 9 of database 5; pid 2 relation 9 of database 5, then b"
+            )
+        );
+    }
+
+    #[test]
     fn texts_in_keys_get_letters() {
         let (_, text) = order(vec![
             edge(1, 2, row(1), "update t set a = 1 where name = 'taro'"),

@@ -15,9 +15,10 @@ pub const PARTS: &[Part] = &[
 ];
 
 /// The settings that decide what of a deadlock is in the log.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
     "deadlock_timeout",
     "log_destination",
+    "log_error_verbosity",
     "log_line_prefix",
     "log_lock_waits",
     "log_min_error_statement",

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::aim::{Aim, Key, Value, Verb, aim};
 use super::report::{Basis, Order, OrderConflict, Shape};
-use crate::model::{LogDeadlock, LogEdge, LogObject, Pid};
+use crate::model::{LockMode, LogDeadlock, LogEdge, LogObject, Pid};
 
 /// One edge with what it is about.
 pub struct Want {
@@ -18,18 +18,40 @@ pub struct Want {
     /// Which of its rows, in words.
     pub key: Option<String>,
     raw_key: Option<Key>,
-    is_row: bool,
+    object: LogObject,
 }
 
 impl Want {
+    fn is_row(&self) -> bool {
+        self.object.is_row()
+    }
+
     /// `accounts id 1`, `accounts`, `advisory lock 22`; `None` where a row is meant and which one isn't known.
     fn thing(&self) -> Option<String> {
-        match (&self.table, &self.key, self.is_row) {
+        match (&self.table, &self.key, self.is_row()) {
             (Some(table), Some(key), true) => Some(format!("{table} {key}")),
             (_, _, true) => None,
             _ => Some(self.on.clone()),
         }
     }
+
+    /// The same thing is meant, not only the same word.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.is_row(), other.is_row()) {
+            (true, true) => self.thing().is_some() && self.thing() == other.thing(),
+            (false, false) => self.object == other.object,
+            _ => false,
+        }
+    }
+}
+
+/// All want one thing, and it is one: rows by a key that may pick several are none.
+fn want_one(wants: &[Want]) -> bool {
+    wants.len() > 1
+        && wants.iter().all(|want| want.is_same(&wants[0]))
+        && wants
+            .iter()
+            .all(|want| !want.is_row() || want.aim.as_ref().is_some_and(Aim::picks_one))
 }
 
 /// What each member waits for; texts in keys get letters unless they may be shown.
@@ -61,7 +83,10 @@ fn want(
     let place = deadlock.place.as_ref().filter(|_| is_victim);
     let foreign_key = place.is_some_and(|place| place.foreign_key);
     let inserts = aim.as_ref().is_some_and(|aim| aim.verb == Verb::Insert);
-    let of_statement = aim.as_ref().and_then(|aim| aim.table.clone());
+    let of_statement = aim
+        .as_ref()
+        .filter(|aim| edge.on.is_row() || names_relation(aim, &edge.mode))
+        .and_then(|aim| aim.table.clone());
     // Where a key is inserted, the place names the index.
     let table = match place {
         Some(place) if foreign_key || !inserts => Some(place.relation.clone()),
@@ -121,8 +146,20 @@ fn want(
         table,
         key,
         raw_key,
-        is_row,
+        object: edge.on.clone(),
     }
+}
+
+/// The lock that is waited for is the one that the statement takes on its own table: another may be a parent's, an
+/// index's, or a view's.
+fn names_relation(aim: &Aim, mode: &LockMode) -> bool {
+    aim.alone
+        && match aim.verb {
+            Verb::LockTable | Verb::Ddl => true,
+            Verb::Update | Verb::Delete | Verb::Insert => *mode == LockMode::RowExclusive,
+            Verb::SelectLock => *mode == LockMode::RowShare,
+            Verb::Other => false,
+        }
 }
 
 /// A, B, … Z, AA, …
@@ -154,11 +191,7 @@ pub fn shape(deadlock: &LogDeadlock, wants: &[Want]) -> Shape {
     {
         return Shape::ForeignKey;
     }
-    let things: Vec<Option<String>> = wants.iter().map(Want::thing).collect();
-    let same = things
-        .iter()
-        .all(|thing| thing.is_some() && *thing == things[0]);
-    if same && wants.len() > 1 {
+    if want_one(wants) {
         return Shape::LockUpgrade;
     }
     if is(|on| matches!(on, LogObject::Relation { .. })) {
@@ -172,7 +205,7 @@ pub fn shape(deadlock: &LogDeadlock, wants: &[Want]) -> Shape {
     if inserts {
         return Shape::UniqueKey;
     }
-    let rows = wants.iter().all(|want| want.is_row);
+    let rows = wants.iter().all(Want::is_row);
     let tables: Vec<&String> = wants
         .iter()
         .filter_map(|want| want.table.as_ref())
@@ -191,7 +224,7 @@ pub fn conflict(deadlock: &LogDeadlock, wants: &[Want], names: &[String]) -> Opt
     if n < 2 {
         return None;
     }
-    if things.iter().all(|thing| *thing == things[0]) {
+    if want_one(wants) {
         return Some(OrderConflict {
             text: format!(
                 "{} each hold a weaker lock on {} and ask for a stronger one",
@@ -202,10 +235,9 @@ pub fn conflict(deadlock: &LogDeadlock, wants: &[Want], names: &[String]) -> Opt
             orders: Vec::new(),
         });
     }
-    let mut distinct = things.clone();
-    distinct.sort();
-    distinct.dedup();
-    if distinct.len() != n {
+    let distinct =
+        (0..n).all(|a| (0..a).all(|b| !wants[a].is_same(&wants[b]) && things[a] != things[b]));
+    if !distinct {
         return None;
     }
     let orders: Vec<Order> = (0..n)
@@ -244,7 +276,7 @@ fn seen(deadlock: &LogDeadlock, pid: Pid, held: &Want) -> bool {
         .any(|earlier| {
             earlier.table.is_some()
                 && earlier.table == held.table
-                && (!held.is_row || earlier.key == held.raw_key)
+                && (!held.is_row() || earlier.key == held.raw_key)
         })
 }
 
@@ -253,7 +285,7 @@ fn text(orders: &[Order], wants: &[Want]) -> String {
     let common = wants[0].table.as_ref().filter(|table| {
         wants
             .iter()
-            .all(|want| want.is_row && want.table.as_ref() == Some(table))
+            .all(|want| want.is_row() && want.table.as_ref() == Some(table))
     });
     let mut parts = Vec::new();
     for (n, order) in orders.iter().enumerate() {

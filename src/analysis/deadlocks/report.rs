@@ -260,6 +260,16 @@ fn coverage(logs: &[LogRead], data: &Deadlocks) -> LogCoverage {
             crate::model::counted(unlisted, "deadlock")
         ));
     }
+    let untold = data
+        .lock_waits
+        .deadlocked
+        .saturating_sub(data.deadlocks_total);
+    if untold > 0 {
+        missing.push(format!(
+            "{} without a circle: log_error_verbosity = terse leaves it out",
+            crate::model::counted(untold, "deadlock")
+        ));
+    }
     let mut advice = Vec::new();
     let members = || data.deadlocks.iter().flat_map(|deadlock| &deadlock.members);
     if data.lock_waits.waits == 0 {

@@ -103,6 +103,12 @@ pub(super) fn rule(setting: &Setting, snapshot: &Snapshot) -> Word {
             "warning",
             "errors, deadlocks among them, aren't logged at all",
         ),
+        "log_error_verbosity" => word(
+            setting.value == "terse",
+            Change,
+            "default",
+            "the log has no DETAIL: of a deadlock neither its circle nor its statements",
+        ),
         "log_destination" | "logging_collector" => Word {
             verdict: Verdict::Ok,
             otherwise: Verdict::Consider,

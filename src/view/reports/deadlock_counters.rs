@@ -141,6 +141,7 @@ impl Deadlocking {
         let mut fixes: Vec<String> = [
             ("log_lock_waits", "on"),
             ("deadlock_timeout", "'1s'"),
+            ("log_error_verbosity", "default"),
             ("log_min_error_statement", "error"),
             ("log_min_messages", "warning"),
             ("log_line_prefix", "'%m [%p] %q%u@%d/%a '"),
