@@ -55,8 +55,11 @@ pub fn begins(buffer: &[u8], start: usize) -> bool {
     time::leading(&head, &mut Zone::default()).is_some_and(|(_, end)| head[end..].starts_with(','))
 }
 
+/// Its bytes, and whether they were in quotes.
+type Field = (Vec<u8>, bool);
+
 /// The fields of a record with whether they were in quotes; `None` where the buffer ends before it does.
-fn fields(buffer: &[u8], start: usize, complete: bool) -> Option<(Vec<(Vec<u8>, bool)>, usize)> {
+fn fields(buffer: &[u8], start: usize, complete: bool) -> Option<(Vec<Field>, usize)> {
     let mut all = Vec::new();
     let mut at = start;
     loop {
@@ -96,7 +99,7 @@ fn fields(buffer: &[u8], start: usize, complete: bool) -> Option<(Vec<(Vec<u8>, 
     }
 }
 
-fn record(fields: &[(Vec<u8>, bool)], zone: &mut Zone) -> Option<Record> {
+fn record(fields: &[Field], zone: &mut Zone) -> Option<Record> {
     if !COLUMNS.contains(&fields.len()) && fields.len() <= 26 || !fields[MESSAGE].1 {
         return None;
     }

@@ -53,7 +53,7 @@ pub struct ScanOptions {
 }
 
 enum Finder {
-    One(memmem::Finder<'static>),
+    One(Box<memmem::Finder<'static>>),
     Several(Regex),
 }
 
@@ -61,7 +61,7 @@ impl Finder {
     fn new(wanted: Wanted) -> Self {
         match (wanted, Regex::new(ALL)) {
             (Wanted::All, Ok(all)) => Self::Several(all),
-            _ => Self::One(memmem::Finder::new(LOCKS)),
+            _ => Self::One(Box::new(memmem::Finder::new(LOCKS))),
         }
     }
 

@@ -1,91 +1,20 @@
 //! `pg deadlocks LOG…`: each kind of deadlock with its circle and lock order, then the longest waits.
 
-use super::Table;
 use super::cells::{NONE, or_none, pids, sentence, statement, wrap};
+use super::{Table, deadlock_sheets};
 use crate::analysis::deadlocks::{
     Basis, Deadlock, Deadlocks, Group, LogHead, Member, OrderConflict, WaitEnd, WaitRow,
 };
-use crate::model::{LogPacking, LogRead, Timestamp, count, counted, thousands};
+use crate::model::{Timestamp, count, counted, thousands};
 use crate::view::console::Style;
-use crate::view::header::Heading;
 use crate::view::layout::{Column, table};
-use crate::view::prometheus::Metric;
 use crate::view::sanitize::clean;
-use crate::view::sheet::{Col, Sheet, col, more};
+use crate::view::sheet::Sheet;
 
 /// Groups that a screen shows whole; the others are in the lists.
 const MOST_GROUPS: usize = 12;
 /// Waits on a screen.
 const MOST_WAITS: usize = 10;
-
-impl Heading for LogHead {
-    /// `postgresql.log · stderr · 1.2 GiB, 8,123,456 lines`
-    fn who(&self) -> String {
-        let logs: Vec<String> = match self.logs.as_slice() {
-            [one] => vec![name(one)],
-            several => vec![
-                format!("{} logs", several.len()),
-                several.iter().map(name).collect::<Vec<_>>().join(", "),
-            ],
-        };
-        format!(
-            "{} · {}, {}",
-            logs.join(": "),
-            size(self.coverage.bytes),
-            counted(self.coverage.lines, "line")
-        )
-    }
-
-    fn taken_at(&self) -> Timestamp {
-        self.taken_at
-    }
-
-    fn unseen(&self) -> Vec<String> {
-        self.coverage
-            .missing
-            .iter()
-            .map(|line| clean(line))
-            .collect()
-    }
-
-    /// Refused before a log is read: what happened once is no gauge.
-    fn prometheus(&self, _: Vec<Metric>) -> String {
-        String::new()
-    }
-}
-
-/// `postgresql.log.gz (stderr, gzip)`
-fn name(log: &LogRead) -> String {
-    let packing = match log.packing {
-        LogPacking::None => "",
-        LogPacking::Gzip => ", gzip",
-        LogPacking::Zstd => ", zstd",
-    };
-    let what = if log.name == "-" {
-        "standard input"
-    } else {
-        &log.name
-    };
-    format!("{} ({}{packing})", clean(what), log.format.word())
-}
-
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = "B";
-    for next in UNITS {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = next;
-    }
-    if unit == "B" {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {unit}")
-    }
-}
 
 impl Table<LogHead> for Deadlocks {
     fn table(&self, head: &LogHead, style: Style) -> String {
@@ -147,96 +76,7 @@ impl Table<LogHead> for Deadlocks {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const DEADLOCKS: [Col; 9] = [
-            col("at", "at"),
-            col("group", "kind"),
-            col("victim_pid", "victim"),
-            col("applications", "applications"),
-            col("relations", "relations"),
-            col("order_conflict.text", "lock order"),
-            more("order_conflict.basis"),
-            more("shape"),
-            col("advice", "advice"),
-        ];
-        const MEMBERS: [Col; 14] = [
-            col("at", "at"),
-            more("group"),
-            col("pid", "pid"),
-            more("victim"),
-            col("application_name", "application"),
-            more("user"),
-            more("database"),
-            more("waits_for.locktype"),
-            col("waits_for.mode", "mode"),
-            col("waits_for.on", "waits for"),
-            col("blocked_by", "held by"),
-            more("relation"),
-            more("earlier"),
-            col("query", "statement"),
-        ];
-        const GROUPS: [Col; 10] = [
-            col("group", "kind"),
-            col("count", "deadlocks"),
-            col("first", "first"),
-            col("last", "last"),
-            col("applications", "applications"),
-            col("relations", "relations"),
-            more("shape"),
-            col("order_conflict.text", "lock order"),
-            col("advice", "advice"),
-            col("query", "statements"),
-        ];
-        const WAITS: [Col; 14] = [
-            col("at", "at"),
-            col("pid", "pid"),
-            col("application_name", "application"),
-            more("user"),
-            more("database"),
-            more("mode"),
-            col("on", "waits for"),
-            more("relation"),
-            col("waited_ms", "waited"),
-            col("ended", "ended"),
-            col("holders", "held by"),
-            col("holder_applications", "application"),
-            more("queued"),
-            col("query", "statement"),
-        ];
-        const HOURS: [Col; 3] = [
-            col("group", "kind"),
-            col("hour", "hour"),
-            col("count", "deadlocks"),
-        ];
-        let members: Vec<serde_json::Value> = self.deadlocks.iter().flat_map(member_rows).collect();
-        let deadlocks: Vec<serde_json::Value> = self.deadlocks.iter().map(deadlock_row).collect();
-        let groups: Vec<serde_json::Value> = self
-            .groups
-            .iter()
-            .map(|group| with_query(group, &group.statements.join("\n")))
-            .collect();
-        let waits: Vec<serde_json::Value> = self
-            .lock_waits
-            .longest
-            .iter()
-            .map(|wait| with_query(wait, wait.statement.as_deref().unwrap_or_default()))
-            .collect();
-        let hours: Vec<serde_json::Value> = self
-            .groups
-            .iter()
-            .flat_map(|group| {
-                group
-                    .per_hour
-                    .iter()
-                    .map(|hour| serde_json::json!({ "group": group.group, "hour": hour.hour, "count": hour.count }))
-            })
-            .collect();
-        vec![
-            Sheet::of("deadlocks", &DEADLOCKS, &deadlocks),
-            Sheet::of("members", &MEMBERS, &members),
-            Sheet::of("groups", &GROUPS, &groups),
-            Sheet::of("hours", &HOURS, &hours),
-            Sheet::of("lock_waits", &WAITS, &waits),
-        ]
+        deadlock_sheets::sheets(self)
     }
 }
 
@@ -504,34 +344,4 @@ fn span(first: Timestamp, last: Timestamp) -> String {
         full(last)
     };
     format!("{} to {end} UTC", full(first))
-}
-
-fn with_query(row: &impl serde::Serialize, text: &str) -> serde_json::Value {
-    let mut json = serde_json::to_value(row).unwrap_or_default();
-    json["query"] = text.into();
-    json
-}
-
-fn deadlock_row(deadlock: &Deadlock) -> serde_json::Value {
-    let mut json = serde_json::to_value(deadlock).unwrap_or_default();
-    let names: Vec<&str> = deadlock
-        .members
-        .iter()
-        .filter_map(|member| member.application_name.as_deref())
-        .collect();
-    json["applications"] = names.into();
-    json
-}
-
-fn member_rows(deadlock: &Deadlock) -> Vec<serde_json::Value> {
-    deadlock
-        .members
-        .iter()
-        .map(|member| {
-            let mut json = with_query(member, member.statement.as_deref().unwrap_or_default());
-            json["at"] = serde_json::to_value(deadlock.at).unwrap_or_default();
-            json["group"] = deadlock.group.into();
-            json
-        })
-        .collect()
 }
