@@ -366,3 +366,71 @@ fn a_line_without_end_stays_small() {
     let report = json(&[&path]);
     assert_eq!(report["deadlocks_total"], 9);
 }
+
+/// The README's example, word for word but for the time of reading.
+#[test]
+fn the_readme_shows_what_it_shows() {
+    let readme = include_str!("../../README.md");
+    let (_, rest) = readme
+        .split_once("$ stanch pg deadlocks postgresql.log\n")
+        .expect("the example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let without_time = |text: &str| {
+        let (first, rest) = text.split_once('\n').expect("lines");
+        let (who, _) = first.rsplit_once(" · ").expect("a time");
+        format!("{who}\n{rest}")
+    };
+    let run = stanch(&["postgresql.log"], b"");
+    assert_eq!(without_time(&run.out), without_time(example));
+}
+
+/// What a timeline shows of a log, by format and language.
+#[test]
+fn moments_of_a_log() {
+    use stanch::logs::{ScanOptions, Wanted, Zone, moments, open, scan};
+    let told = |log: &str| {
+        let options = ScanOptions {
+            wanted: Wanted::All,
+            format: None,
+            prefix: None,
+            zone: Zone::default(),
+            since: None,
+            until: None,
+        };
+        let mut events = Vec::new();
+        let opened = open(&folder().join(log)).expect("a log");
+        scan(
+            opened,
+            &options,
+            &mut |event| events.push(event),
+            &mut |_, _| true,
+        )
+        .expect("it is read");
+        let again: Vec<stanch::model::LogEvent> =
+            serde_json::from_value(serde_json::to_value(&events).expect("JSON")).expect("the same");
+        assert_eq!(again, events, "{log}");
+        moments(&events)
+            .iter()
+            .map(|moment| {
+                let what = moment.what.replace(|c: char| c.is_ascii_digit(), "");
+                format!("{}{what}", if moment.count > 1 { "several: " } else { "" })
+            })
+            .filter(|what| !what.starts_with("deadlock"))
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        "server ready",
+        "waiter waits for a row of accounts",
+        "statement canceled (statement timeout): cancels",
+        "server asked to shut down",
+        "server shut down",
+    ];
+    for log in [
+        "english.log",
+        "japanese.log",
+        "japanese.csv",
+        "japanese.json",
+    ] {
+        assert_eq!(told(log), expected, "{log}");
+    }
+}

@@ -21,6 +21,20 @@ pub async fn run(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode,
     if args.logs.is_empty() {
         live(ctx, args).await
     } else {
+        let connect = &args.connect;
+        if [
+            &connect.host,
+            &connect.port,
+            &connect.username,
+            &connect.dbname,
+        ]
+        .iter()
+        .any(|given| given.is_some())
+        {
+            return Err(Fault::Usage(
+                "a LOG or a connection: a log is read without any server".into(),
+            ));
+        }
         read(ctx, args)
     }
 }

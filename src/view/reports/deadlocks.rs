@@ -131,17 +131,17 @@ impl Deadlocks {
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| format!("{} {what}", thousands(number)))
         .collect();
-        let who = match &longest.application_name {
-            Some(name) => format!("{name}'s"),
-            None => format!("pid {}'s", longest.pid),
-        };
+        let who = longest
+            .application_name
+            .clone()
+            .unwrap_or_else(|| format!("pid {}", longest.pid));
         let least = if longest.ended == WaitEnd::Unknown {
             "at least "
         } else {
             ""
         };
         format!(
-            "{} ({}), the longest {who}: {least}{} for {}",
+            "{} ({}), the longest {least}{}: {who} for {}",
             counted(waits.waits, "lock wait"),
             ends.join(", "),
             longest.waited_ms,
