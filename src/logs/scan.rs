@@ -26,8 +26,10 @@ const BEHIND: usize = 1 << 20;
 const AHEAD: usize = 4 << 20;
 /// By so much of its beginning the format is told.
 const SAMPLE: usize = 1 << 20;
+/// Where very much was looked at already: so much of it.
+const NEAR: usize = 64 << 10;
 /// Looking back may cost so much of what was read, and this much in any case.
-const LOOK_BACK_SHARE: u64 = 1;
+const LOOK_BACK_SHARE: u64 = 4;
 const LOOK_BACK_FREE: u64 = 64 << 20;
 
 /// What is looked for.
@@ -263,13 +265,15 @@ impl Scan {
         if let LogWhat::Deadlock(deadlock) = &mut event.what {
             let pids: Vec<_> = deadlock.edges.iter().map(|edge| edge.pid).collect();
             for pid in pids {
-                let cost = hit.min(BEHIND) as u64;
-                if self.looked_back + cost > LOOK_BACK_FREE + self.tally.bytes / LOOK_BACK_SHARE {
-                    self.tally.hasty = true;
-                    break;
-                }
-                self.looked_back += cost;
-                let before = self.before(hit, pid);
+                let spent = LOOK_BACK_FREE + self.tally.bytes / LOOK_BACK_SHARE;
+                let far = if self.looked_back < spent {
+                    BEHIND
+                } else {
+                    NEAR
+                };
+                self.tally.hasty |= far == NEAR;
+                self.looked_back += hit.min(far) as u64;
+                let before = self.before(hit, far, pid);
                 if before.session.is_known() || !before.statements.is_empty() {
                     deadlock.before.push(before);
                 }
@@ -278,9 +282,9 @@ impl Scan {
         sink(event);
     }
 
-    fn before(&mut self, hit: usize, pid: crate::model::Pid) -> LogBefore {
+    fn before(&mut self, hit: usize, far: usize, pid: crate::model::Pid) -> LogBefore {
         let bytes = self.window.bytes();
-        let from = hit.saturating_sub(BEHIND);
+        let from = hit.saturating_sub(far);
         let near = &bytes[from..];
         let mut before = match self.tally.format {
             LogFormat::Stderr => self.lines.before(near, hit - from, pid),

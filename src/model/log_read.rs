@@ -56,7 +56,7 @@ pub struct LogRead {
     pub timeless: u64,
     /// What words of time zones were taken for.
     pub zones: Vec<String>,
-    /// For some deadlocks nobody looked for earlier lines of their processes.
+    /// Of very many deadlocks only the nearest lines before were looked at for their processes.
     pub hasty: bool,
     /// Why it stopped before the end.
     pub stopped: Option<String>,

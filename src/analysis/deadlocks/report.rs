@@ -247,7 +247,7 @@ fn coverage(logs: &[LogRead], data: &Deadlocks) -> LogCoverage {
     }
     if logs.iter().any(|log| log.hasty) {
         missing.push(
-            "of very many deadlocks not all earlier lines of their processes were looked for"
+            "of very many deadlocks only the nearest lines before them were looked at for their processes"
                 .into(),
         );
     }
