@@ -1,6 +1,7 @@
 //! The stderr format: a message is a line, and further lines of its process with DETAIL, CONTEXT, STATEMENT.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use memchr::{memchr, memrchr};
 
@@ -31,8 +32,8 @@ pub struct Lines {
     /// The last that fitted: the next line is most likely alike.
     last: usize,
     pub zone: Zone,
-    /// Starts of entries that belong to a message that was already told.
-    told: Vec<u64>,
+    /// Starts of messages that were told, and of entries of theirs that stand apart.
+    told: BTreeSet<u64>,
     pub cut: u64,
     /// Lines by no known prefix.
     pub by_shape: u64,
@@ -61,7 +62,7 @@ impl Lines {
             known: Prefix::known(),
             last: 0,
             zone,
-            told: Vec::new(),
+            told: BTreeSet::new(),
             cut: 0,
             by_shape: 0,
         }
@@ -139,7 +140,7 @@ impl Lines {
 
     /// The message around a place in the buffer, which begins at `base` of the file.
     pub fn around(&mut self, buffer: &[u8], hit: usize, base: u64, complete: bool) -> Around {
-        self.told.retain(|start| *start >= base);
+        self.told = self.told.split_off(&base);
         let Some(mut first) = self.entry_at(buffer, hit) else {
             return Around::Nothing;
         };
@@ -148,9 +149,11 @@ impl Lines {
         }
         if first.label != Label::Message
             && let Some(message) = self.message_before(buffer, &first)
+            && !self.told.contains(&(base + message.start as u64))
         {
             first = message;
         }
+        let start = base + first.start as u64;
         let mut record = Record::default();
         let mut end = first.end;
         let mut whole = first.end < buffer.len() || complete;
@@ -174,7 +177,7 @@ impl Lines {
             if foreign == 0 {
                 end = entry.end;
             } else {
-                self.told.push(base + entry.start as u64);
+                self.told.insert(base + entry.start as u64);
             }
             take(&mut record, entry);
         }
@@ -188,6 +191,7 @@ impl Lines {
                 .split_once(": ")
                 .and_then(|(code, _)| sqlstate(code));
         }
+        self.told.insert(start);
         Around::Found(Box::new(record), end)
     }
 
@@ -217,7 +221,13 @@ impl Lines {
             }
             let entry = self.entry_at(buffer, start - 1)?;
             start = entry.start;
-            if entry.head.pid == of.head.pid && entry.label == Label::Message {
+            let begins = match entry.label {
+                Label::Message => true,
+                // In a language that isn't known, what stands right before a DETAIL is its message.
+                Label::Unknown => of.label == Label::Detail,
+                _ => false,
+            };
+            if entry.head.pid == of.head.pid && begins {
                 return Some(entry);
             }
         }
@@ -309,6 +319,8 @@ fn room(record: &Record, entry: &Entry<'_>) -> bool {
         Label::Detail => record.detail.is_none(),
         Label::Context => record.context.is_none(),
         Label::Statement => record.statement.is_none(),
+        // The statement is the last of a message: what follows is another's.
+        Label::Unknown => record.statement.is_none(),
         _ => true,
     }
 }

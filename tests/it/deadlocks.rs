@@ -434,3 +434,49 @@ fn moments_of_a_log() {
         assert_eq!(told(log), expected, "{log}");
     }
 }
+
+fn events_of(bytes: Vec<u8>, wanted: stanch::logs::Wanted) -> usize {
+    use stanch::logs::{Opened, ScanOptions, Zone, scan};
+    let options = ScanOptions {
+        wanted,
+        format: None,
+        prefix: None,
+        zone: Zone::default(),
+        since: None,
+        until: None,
+    };
+    let opened = Opened {
+        name: "made up".into(),
+        packing: stanch::model::LogPacking::None,
+        size: None,
+        position: Default::default(),
+        reader: Box::new(std::io::Cursor::new(bytes)),
+    };
+    let mut events = 0;
+    let read = scan(opened, &options, &mut |_| events += 1, &mut |_, _| true);
+    // That nothing is a log's any more is an answer too.
+    let _ = read;
+    events
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    /// Whatever became of a log, it is read to its end, and most of what wasn't touched is found.
+    #[test]
+    fn a_log_that_was_damaged(
+        log in 0_usize..LOGS.len(),
+        edits in proptest::collection::vec((0.0_f64..1.0, 0_usize..40, "[\\x00-\\x7f\u{3042}\u{ff1a}\"\\n\\t]{0,8}"), 1..6),
+    ) {
+        let mut bytes = std::fs::read(folder().join(LOGS[log])).expect("a log");
+        for (at, gone, new) in &edits {
+            let at = (bytes.len() as f64 * at) as usize;
+            let end = (at + gone).min(bytes.len());
+            bytes.splice(at..end, new.bytes());
+        }
+        let events = events_of(bytes.clone(), stanch::logs::Wanted::Locks);
+        // Damage takes events away and adds none: 19 are whole.
+        proptest::prop_assert!(events <= 19, "{events}");
+        events_of(bytes, stanch::logs::Wanted::All);
+    }
+}

@@ -21,7 +21,7 @@ impl Table<LogHead> for Deadlocks {
         let most = style.width.unwrap_or(usize::MAX);
         let mut out = String::new();
         for line in self.sentences(head) {
-            out.push_str(&sentence(&line, style));
+            out.push_str(&sentence(&clean(&line), style));
         }
         for group in self.groups.iter().take(MOST_GROUPS) {
             out.push('\n');
