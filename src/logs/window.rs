@@ -81,6 +81,9 @@ mod tests {
             let from = usize::try_from(window.base).expect("small");
             assert!(window.bytes() == &stream[from..from + searched]);
         }
-        assert_eq!(window.base + window.bytes().len() as u64, stream.len() as u64);
+        assert_eq!(
+            window.base + window.bytes().len() as u64,
+            stream.len() as u64
+        );
     }
 }

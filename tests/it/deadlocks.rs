@@ -480,3 +480,41 @@ proptest::proptest! {
         events_of(bytes, stanch::logs::Wanted::All);
     }
 }
+
+/// With two looks triage tells of deadlocks between them, and with none it keeps silent.
+#[test]
+fn triage_tells_what_grew() {
+    use stanch::analysis::triage;
+    use stanch::model::{FindingId, Section, Severity, Snapshot, Thresholds, Timestamp};
+    let file = folder().join("../leak.json");
+    let with = |deadlocks: i64, later: i64| -> Snapshot {
+        let mut snapshot = stanch::source::saved::load(&file).expect("a snapshot");
+        let mut rows = snapshot.databases.rows().to_vec();
+        rows[0].deadlocks = Some(deadlocks);
+        snapshot.databases = Section::Collected(rows);
+        snapshot.taken_at =
+            Timestamp::new(snapshot.taken_at.utc() + chrono::TimeDelta::seconds(later));
+        snapshot
+    };
+    let told = |before: &Snapshot, now: &Snapshot| {
+        let report = triage::report(now, &Thresholds::default()).with_growth(before, now);
+        let of = report
+            .data
+            .findings
+            .iter()
+            .find(|found| found.id == FindingId::LockDeadlocks);
+        of.map(|found| {
+            (
+                found.severity,
+                found.title.clone(),
+                found.next[0].starts_with("stanch pg deadlocks -h"),
+            )
+        })
+    };
+    assert_eq!(told(&with(3, 0), &with(3, 2)), None);
+    assert_eq!(
+        told(&with(3, 0), &with(5, 2)),
+        Some((Severity::Warning, "2 deadlocks in 2 s".into(), true))
+    );
+    assert_eq!(told(&with(3, 0), &with(1, 2)), None);
+}
