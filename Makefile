@@ -17,13 +17,13 @@ TOLD = STANCH_TEST_PG_BINS=$$(for m in $(1); do [ ! -e $(SERVERS)/$$m ] || print
 	[ ! -e $(SERVERS)/libpq ] || export STANCH_TEST_LIBPQ=$(SERVERS)/libpq; \
 	[ ! -e $(SERVERS)/libraries ] || export STANCH_TEST_QUEUES=$(SERVERS)/libraries
 
-.PHONY: demo test test-matrix bench servers oldest-newest all-majors caches libraries cargo lint
+.PHONY: demo test test-matrix bench servers locale oldest-newest all-majors caches libraries cargo lint
 
 demo: servers cargo
 	cargo build --quiet
 	./target/debug/stanch drill lock-queue --once
 
-test: servers oldest-newest caches libraries cargo lint
+test: servers locale oldest-newest caches libraries cargo lint
 	$(call TOLD,12 18); \
 	if cargo nextest --version >/dev/null 2>&1; then \
 		cargo nextest run --no-fail-fast; \
@@ -49,6 +49,7 @@ bench: servers cargo
 	cargo bench --bench forest
 	cargo bench --bench budget
 	cargo bench --bench redis
+	cargo bench --bench logs
 
 # PostgreSQL (server, client, contrib programs), PgBouncer, Redis and openssl, from the system's packages where they are missing.
 servers:
@@ -63,6 +64,16 @@ servers:
 		echo "installing: $${missing[*]}"; \
 		$(AS_ROOT) apt-get update -qq; \
 		$(AS_ROOT) DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}" >/dev/null; \
+	fi
+
+# Japanese messages of a server: its packages have them, the system must know the locale.
+locale:
+	@if ! locale -a | grep -qi '^ja_JP.utf-\?8$$'; then \
+		command -v localedef >/dev/null && [ -e /usr/share/i18n/locales/ja_JP ] || { \
+			$(AS_ROOT) apt-get update -qq; \
+			$(AS_ROOT) DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends locales >/dev/null; \
+		}; \
+		$(AS_ROOT) localedef -i ja_JP -f UTF-8 ja_JP.UTF-8; \
 	fi
 
 oldest-newest:

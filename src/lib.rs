@@ -17,6 +17,7 @@
 //! | [`keys`] | pure: groups of keys learned from their names, the top N, when they expire | model |
 //! | [`config`] | `stanch.yaml` | model |
 //! | [`bundle`] | snapshots ↔ disk: what is reduced before, sealed bundles, the gate that lets nothing secret through | model, sql |
+//! | [`logs`] | PostgreSQL's server logs → events, in one pass and constant memory | model, sql |
 //! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL and Redis | model, bundle, sql, keys |
 //! | [`analysis`] | pure: snapshot → report | model, sql, keys |
 //! | [`postmortem`] | pure: journal, captures and log moments → one document; what people write in it is kept | model, analysis, budget, runbook, journal |
@@ -40,6 +41,7 @@ pub mod config;
 pub mod drill;
 pub mod journal;
 pub mod keys;
+pub mod logs;
 pub mod model;
 pub mod operate;
 pub mod postmortem;

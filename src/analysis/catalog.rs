@@ -146,6 +146,14 @@ pub fn entry(id: FindingId) -> Entry {
             "Wait for deadlock_timeout, or cancel the youngest transaction of the circle.",
             "One lock order on every path: rows by key, in one direction; FOR UPDATE at the start.",
         ),
+        FindingId::LockDeadlocks => make(
+            "warning: pg_stat_database.deadlocks grew between two looks (pg deadlocks, triage --every); info: it isn't 0 \
+             since the statistics were reset",
+            None,
+            "The server broke circles of waiting: it aborted one transaction of each, and its client got SQLSTATE 40P01.",
+            "stanch pg deadlocks LOG names who waited for what, their statements, and the order to change.",
+            "One lock order on every path; retry on 40P01, three times at most, with growing pauses.",
+        ),
         FindingId::QueryStorm => make(
             "warning: the same statement (values aside) runs in 10 or more sessions at once; critical from 50; sessions \
              that wait for a lock are left out",
@@ -246,7 +254,7 @@ pub fn runbook(id: FindingId) -> Option<&'static str> {
         FindingId::ConnLeak | FindingId::TxIdleInTransaction => Some("idle-in-transaction"),
         FindingId::ConnChurn => Some("pool-timeout-mismatch"),
         FindingId::TxLong => Some("long-transaction"),
-        FindingId::LockCycle => Some("deadlock"),
+        FindingId::LockCycle | FindingId::LockDeadlocks => Some("deadlock"),
         FindingId::LockChain | FindingId::LockQueueBehindDdl | FindingId::LockPreparedRoot => {
             Some("lock-pileup")
         }

@@ -8,6 +8,7 @@ mod command;
 pub mod compare;
 pub mod connections;
 mod coverage;
+pub mod deadlocks;
 pub mod doctor;
 pub mod glance;
 pub mod horizon;

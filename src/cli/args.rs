@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod bundle;
 pub mod effect;
+pub mod logs;
 pub mod redis;
 pub mod report;
 pub mod snapshot;
@@ -17,6 +18,7 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory as _, Parser, Subcommand,
 use self::budget::BudgetCommand;
 use self::bundle::{BundleCommand, CaptureArgs};
 use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
+use self::logs::DeadlockArgs;
 use self::redis::{RedisArgs, RedisCommand};
 use self::report::ReportArgs;
 pub use self::snapshot::{AtArgs, ConnectArgs, RepeatArgs, SnapshotArgs, when};
@@ -258,6 +260,8 @@ pub enum PgCommand {
     Settings(SnapshotArgs),
     /// Everything that holds the xmin horizon, oldest first
     Horizon(SnapshotArgs),
+    /// Deadlock circles, their lock order and the longest lock waits, out of the server's logs
+    Deadlocks(Box<DeadlockArgs>),
     /// End statements: guarded, asked about, and kept in a journal
     Cancel {
         /// Terminate what is still there after so long

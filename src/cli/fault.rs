@@ -6,6 +6,7 @@ use std::io;
 use crate::bundle::{BundleError, SealError};
 use crate::config::ConfigError;
 use crate::drill::DrillError;
+use crate::logs::LogError;
 use crate::model::ExitCode;
 use crate::operate::ActError;
 use crate::source::postgres::conninfo::ConnInputError;
@@ -35,6 +36,7 @@ pub enum Fault {
     Act(ActError),
     Drill(DrillError),
     Redis(RedisError),
+    Log(LogError),
     Io(io::Error),
 }
 
@@ -51,7 +53,7 @@ impl Fault {
         match self {
             Self::Usage(_) | Self::ConnInput(_) | Self::List(_) => ExitCode::Usage,
             Self::Redis(RedisError::Address(_) | RedisError::NoTls(_)) => ExitCode::Usage,
-            Self::Config(_) | Self::Saved(_) | Self::Book(_) => ExitCode::Input,
+            Self::Config(_) | Self::Saved(_) | Self::Book(_) | Self::Log(_) => ExitCode::Input,
             Self::Seal(SealError::Read(_)) => ExitCode::Input,
             // Something secret stands in it: that is for a person.
             Self::Seal(SealError::Secrets(_)) | Self::Busy(_) => ExitCode::Critical,
@@ -82,7 +84,11 @@ impl Fault {
             }
             Self::Drill(error) => error.hint(),
             Self::Redis(error) => error.hint(),
-            Self::Usage(_)
+            Self::Log(LogError::NotALog { .. }) => {
+                Some("--prefix with the server's log_line_prefix, or --log-format".into())
+            }
+            Self::Log(_)
+            | Self::Usage(_)
             | Self::List(_)
             | Self::Config(_)
             | Self::Save(_)
@@ -117,6 +123,7 @@ impl fmt::Display for Fault {
             Self::Drill(error) => error.fmt(f),
             Self::Act(error) => error.fmt(f),
             Self::Redis(error) => error.fmt(f),
+            Self::Log(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
         }
     }
@@ -143,6 +150,7 @@ from! {
     NoSuchList => List,
     DrillError => Drill,
     RedisError => Redis,
+    LogError => Log,
     ActError => Act,
     io::Error => Io,
 }

@@ -15,6 +15,12 @@ pub struct Database {
     pub connection_limit: Option<u32>,
     /// Backends in it by the statistics, workers included; seen by every login.
     pub backends: i32,
+    /// Since `stats_reset`; `None` in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadlocks: Option<i64>,
+    /// `None`: never, or in a file of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats_reset: Option<Timestamp>,
 }
 
 /// A login or group role.

@@ -75,6 +75,7 @@ finding_ids! {
     LockQueueBehindDdl = "lock.queue_behind_ddl",
     LockPreparedRoot = "lock.prepared_root",
     LockCycle = "lock.cycle",
+    LockDeadlocks = "lock.deadlocks",
     QueryStorm = "query.storm",
     HorizonHeld = "horizon.held",
     RedisNearLimit = "redis.near_limit",

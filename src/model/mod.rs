@@ -8,6 +8,7 @@ mod exit;
 mod finding;
 mod lock;
 mod log;
+mod log_read;
 mod origin;
 mod redis;
 mod secret;
@@ -24,7 +25,11 @@ pub use effect::{Done, Outcome, Signal, Verb};
 pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
-pub use log::LogMoment;
+pub use log::{
+    LogBefore, LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment, LogObject,
+    LogPlace, LogServer, LogSession, LogTermination, LogWaitStage, LogWhat,
+};
+pub use log_read::{LogFormat, LogPacking, LogRead};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use redis::{
     Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound, HotGroup,

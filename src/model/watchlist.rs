@@ -1,6 +1,6 @@
 //! The settings that connection and lock incidents turn on: what is read, judged and saved. No other is.
 
-pub const WATCHED_SETTINGS: [&str; 29] = [
+pub const WATCHED_SETTINGS: [&str; 33] = [
     "authentication_timeout",
     "autovacuum",
     "client_connection_check_interval",
@@ -10,11 +10,15 @@ pub const WATCHED_SETTINGS: [&str; 29] = [
     "idle_session_timeout",
     "lock_timeout",
     "log_connections",
+    "log_destination",
     "log_disconnections",
+    "log_error_verbosity",
     "log_line_prefix",
     "log_lock_waits",
     "log_min_duration_statement",
     "log_min_error_statement",
+    "log_min_messages",
+    "logging_collector",
     "max_connections",
     "max_prepared_transactions",
     "max_replication_slots",

@@ -12,6 +12,7 @@ mod tags;
 mod utility;
 
 pub use detect::{Hit, Rule, detect, detect_named, hits, named_hits};
+pub use lexer::{Token, tokens};
 pub use mask::{Masked, masked, shown};
 pub use normalise::fingerprint;
 pub use plain::{name_redacted, redacted};

@@ -21,6 +21,7 @@ fn captures() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the captures")
         .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file())
         .collect();
     all.sort();
     all

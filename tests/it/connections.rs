@@ -140,6 +140,8 @@ fn limits_of_roles_and_databases() {
         encoding: "UTF8".into(),
         connection_limit: Some(2),
         backends: 3,
+        deadlocks: None,
+        stats_reset: None,
     }]);
     let of = |kind, name: &str, limit, used, free| Limit {
         kind,

@@ -25,6 +25,7 @@ fn captures() -> Vec<PathBuf> {
         .read_dir()
         .expect("the captures")
         .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file())
         .collect();
     all.sort();
     all

@@ -60,6 +60,8 @@ fn databases(encoding: &str) -> Vec<Database> {
         encoding: encoding.into(),
         connection_limit: None,
         backends: 0,
+        deadlocks: None,
+        stats_reset: None,
     }]
 }
 

@@ -97,6 +97,24 @@ pub(super) fn rule(setting: &Setting, snapshot: &Snapshot) -> Word {
             "error",
             "statements that fail (a deadlock's victim) aren't logged with their text",
         ),
+        "log_min_messages" => word(
+            matches!(setting.value.as_str(), "fatal" | "panic"),
+            Change,
+            "warning",
+            "errors, deadlocks among them, aren't logged at all",
+        ),
+        "log_error_verbosity" => word(
+            setting.value == "terse",
+            Change,
+            "default",
+            "the log has no DETAIL: of a deadlock neither its circle nor its statements",
+        ),
+        "log_destination" | "logging_collector" => Word {
+            verdict: Verdict::Ok,
+            otherwise: Verdict::Consider,
+            recommended: None,
+            why: "where the log is; pg_current_logfile() says it, to whoever may call it".into(),
+        },
         "log_line_prefix" => word(
             !setting.value.contains("%p")
                 || !["%m", "%t", "%n"]

@@ -1,5 +1,6 @@
 //! `triage`: everything in one round, as findings ranked by severity, each with its evidence and the next command.
 
+mod growth;
 mod judge;
 mod locks;
 mod sessions;

@@ -6,6 +6,7 @@ mod bundle;
 mod capture;
 mod completions;
 mod context;
+mod deadlocks;
 mod doctor;
 mod drill;
 mod explain;

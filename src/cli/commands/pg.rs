@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Context, act};
+use super::{Context, act, deadlocks};
 use crate::analysis::{
     Report, activity, blocking, connections, horizon, locks, settings, transactions,
 };
@@ -78,6 +78,7 @@ pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, 
             )
             .await
         }
+        PgCommand::Deadlocks(args) => deadlocks::run(ctx, &args).await,
         PgCommand::Cancel { grace, act } => act::run(ctx, Verb::Cancel, &act, grace).await,
         PgCommand::Terminate(args) => act::run(ctx, Verb::Terminate, &args, None).await,
         PgCommand::RollbackPrepared(args) => act::rollback(ctx, &args).await,

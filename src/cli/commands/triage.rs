@@ -1,5 +1,7 @@
 //! `stanch triage`
 
+use std::cell::RefCell;
+
 use super::Context;
 use crate::analysis::redis::Look;
 use crate::analysis::triage;
@@ -26,8 +28,14 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
         }
     }
     let redis = redis_look::look(ctx, &args.redis, !snapshot.unredacted).await?;
+    let last = RefCell::new(None);
     let make = |snapshot: &Snapshot| {
-        let report = triage::report(snapshot, &thresholds);
+        let mut report = triage::report(snapshot, &thresholds);
+        if args.repeat.every.is_some()
+            && let Some(before) = last.replace(Some(snapshot.clone()))
+        {
+            report = report.with_growth(&before, snapshot);
+        }
         match Look::of(snapshot) {
             Some(look) => report.with_redis(look.as_ref().map_err(String::as_str), snapshot),
             None => report,

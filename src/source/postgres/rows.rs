@@ -335,6 +335,8 @@ pub fn database(c: &Cells<'_>) -> Result<Database, RowError> {
         encoding: c.text("encoding")?.unwrap_or_default(),
         connection_limit: c.limit("connection_limit")?,
         backends: c.opt("backends")?.unwrap_or(0),
+        deadlocks: c.opt("deadlocks")?,
+        stats_reset: c.time("stats_reset")?,
     })
 }
 

@@ -1,0 +1,616 @@
+//! Events one by one → the report, in memory that doesn't grow with the log.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use chrono::{DurationRound as _, TimeDelta};
+
+use super::report::{Deadlock, Deadlocks, Group, Hour, told};
+use super::waits::Waits;
+use crate::model::{LogBefore, LogDeadlock, LogEvent, LogSession, LogWhat, Pid, Timestamp};
+use crate::sql;
+
+/// Groups that are counted apart.
+const GROUPS: usize = 500;
+/// Of all deadlocks the last so many are listed, besides the first of each group.
+const LISTED: usize = 500;
+/// Processes whose names are kept.
+const SESSIONS: usize = 20_000;
+/// A pid is another process's after so long.
+const FRESH: TimeDelta = TimeDelta::minutes(10);
+/// How many deadlocks back a later line still names a process.
+const LATER: usize = 16;
+
+/// A deadlock with the group it counts in.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub event: LogEvent,
+    /// From 0 on, in order of appearance; while reading.
+    pub group: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Counting {
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+    count: u64,
+    hours: BTreeMap<Timestamp, u64>,
+    applications: BTreeSet<String>,
+    sample: Kept,
+}
+
+/// Takes events in the order of the log.
+#[derive(Debug, Default)]
+pub struct Collector {
+    unredacted: bool,
+    total: u64,
+    ungrouped: u64,
+    by_key: BTreeMap<String, usize>,
+    groups: Vec<Counting>,
+    listed: VecDeque<Kept>,
+    sessions: BTreeMap<Pid, (LogSession, Option<Timestamp>)>,
+    waits: Waits,
+}
+
+impl Collector {
+    /// `unredacted`: texts in statements are shown.
+    pub fn new(unredacted: bool) -> Self {
+        Self {
+            unredacted,
+            ..Self::default()
+        }
+    }
+
+    pub fn take(&mut self, mut event: LogEvent) {
+        self.meet(&event);
+        match &mut event.what {
+            LogWhat::Deadlock(deadlock) => {
+                self.name(deadlock, event.at);
+                self.deadlock(event);
+            }
+            LogWhat::LockWait(wait) => {
+                let sessions = &self.sessions;
+                let at = event.at;
+                let of = |pid: Pid| {
+                    let (session, seen) = sessions.get(&pid)?;
+                    near(*seen, at).then(|| session.clone())
+                };
+                let wait = wait.clone();
+                self.waits.add(&event, &wait, of, self.unredacted);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whose process it is, for this event and for deadlocks shortly before.
+    fn meet(&mut self, event: &LogEvent) {
+        let Some(pid) = event.pid.filter(|_| event.session.is_known()) else {
+            return;
+        };
+        if self.sessions.len() >= SESSIONS && !self.sessions.contains_key(&pid) {
+            self.sessions.pop_first();
+        }
+        self.sessions.insert(pid, (event.session.clone(), event.at));
+        let samples = self
+            .groups
+            .iter_mut()
+            .rev()
+            .take(LATER)
+            .map(|group| &mut group.sample);
+        for kept in self.listed.iter_mut().rev().take(LATER).chain(samples) {
+            if !near(kept.event.at, event.at) {
+                continue;
+            }
+            if let LogWhat::Deadlock(deadlock) = &mut kept.event.what {
+                add_name(deadlock, pid, &event.session);
+            }
+        }
+    }
+
+    fn name(&self, deadlock: &mut LogDeadlock, at: Option<Timestamp>) {
+        let pids: Vec<Pid> = deadlock.edges.iter().map(|edge| edge.pid).collect();
+        for pid in pids {
+            if let Some((session, seen)) = self.sessions.get(&pid)
+                && near(*seen, at)
+            {
+                add_name(deadlock, pid, session);
+            }
+        }
+    }
+
+    fn deadlock(&mut self, event: LogEvent) {
+        self.total += 1;
+        let at = event.at;
+        let LogWhat::Deadlock(deadlock) = &event.what else {
+            return;
+        };
+        let key = key(deadlock);
+        let group = match self.by_key.get(&key) {
+            Some(group) => Some(*group),
+            None if self.groups.len() < GROUPS => {
+                let group = self.groups.len();
+                self.by_key.insert(key, group);
+                self.groups.push(Counting {
+                    first: None,
+                    last: None,
+                    count: 0,
+                    hours: BTreeMap::new(),
+                    applications: BTreeSet::new(),
+                    sample: Kept {
+                        event: event.clone(),
+                        group: Some(group),
+                    },
+                });
+                Some(group)
+            }
+            None => {
+                self.ungrouped += 1;
+                None
+            }
+        };
+        if let Some(counting) = group.and_then(|group| self.groups.get_mut(group)) {
+            counting.count += 1;
+            if let Some(at) = at {
+                counting.first = Some(counting.first.map_or(at, |first| first.min(at)));
+                counting.last = Some(counting.last.map_or(at, |last| last.max(at)));
+                if let Ok(hour) = at.utc().duration_trunc(TimeDelta::hours(1)) {
+                    *counting.hours.entry(Timestamp::new(hour)).or_default() += 1;
+                }
+            }
+        }
+        if self.listed.len() == LISTED {
+            self.retire();
+        }
+        self.listed.push_back(Kept { event, group });
+    }
+
+    /// The oldest of the list goes; what its group needs of it stays.
+    fn retire(&mut self) {
+        let Some(kept) = self.listed.pop_front() else {
+            return;
+        };
+        let names = told(&kept, self.unredacted).map(|deadlock| applications(&deadlock));
+        if let Some(counting) = kept.group.and_then(|group| self.groups.get_mut(group)) {
+            counting.applications.extend(names.unwrap_or_default());
+        }
+    }
+
+    /// The groups by count, and all that is listed by time.
+    pub fn finish(self) -> Deadlocks {
+        let unredacted = self.unredacted;
+        let mut groups = self.groups;
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_by_key(|group| {
+            (
+                std::cmp::Reverse(groups[*group].count),
+                groups[*group].first,
+                *group,
+            )
+        });
+        let mut number = vec![0; groups.len()];
+        for (n, group) in order.iter().enumerate() {
+            number[*group] = n + 1;
+        }
+        let tell = |kept: &Kept| {
+            let mut deadlock = told(kept, unredacted)?;
+            deadlock.group = kept.group.map(|group| number[group]);
+            Some(deadlock)
+        };
+        let mut deadlocks: Vec<Deadlock> = self.listed.iter().filter_map(tell).collect();
+        for deadlock in &deadlocks {
+            if let Some(group) = deadlock.group.and_then(|n| order.get(n - 1)) {
+                groups[*group].applications.extend(applications(deadlock));
+            }
+        }
+        let mut told_groups = Vec::new();
+        for (n, group) in order.iter().enumerate() {
+            let counting = &groups[*group];
+            let Some(mut sample) = tell(&counting.sample) else {
+                continue;
+            };
+            let mut names = counting.applications.clone();
+            names.extend(applications(&sample));
+            let listed = deadlocks
+                .iter()
+                .filter(|deadlock| deadlock.group == Some(n + 1))
+                .count() as u64;
+            let order_conflict = sample.order_conflict.take();
+            told_groups.push(Group {
+                group: n + 1,
+                count: counting.count,
+                first: counting.first,
+                last: counting.last,
+                applications: names.into_iter().collect(),
+                relations: sample.relations.clone(),
+                statements: statements(&counting.sample.event),
+                shape: sample.shape,
+                order_conflict: order_conflict.clone(),
+                advice: sample.advice.clone(),
+                per_hour: counting
+                    .hours
+                    .iter()
+                    .map(|(hour, count)| Hour {
+                        hour: *hour,
+                        count: *count,
+                    })
+                    .collect(),
+            });
+            // Of each group the first is told too, where it has left the list.
+            if listed < counting.count
+                && !deadlocks
+                    .iter()
+                    .any(|other| other.at == sample.at && other.victim_pid == sample.victim_pid)
+            {
+                sample.order_conflict = order_conflict;
+                deadlocks.push(sample);
+            }
+        }
+        deadlocks.sort_by_key(|deadlock| deadlock.at);
+        Deadlocks {
+            deadlocks,
+            groups: told_groups,
+            lock_waits: self.waits.finish(),
+            deadlocks_total: self.total,
+            ungrouped: self.ungrouped,
+        }
+    }
+}
+
+fn near(a: Option<Timestamp>, b: Option<Timestamp>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a.utc() - b.utc()).abs() <= FRESH,
+        // Without times the order of the lines is all there is.
+        _ => true,
+    }
+}
+
+/// Adds what isn't known yet.
+fn add_name(deadlock: &mut LogDeadlock, pid: Pid, session: &LogSession) {
+    if !deadlock.edges.iter().any(|edge| edge.pid == pid) {
+        return;
+    }
+    match deadlock.before.iter_mut().find(|before| before.pid == pid) {
+        Some(before) => before.session = std::mem::take(&mut before.session).or(session),
+        None => deadlock.before.push(LogBefore {
+            pid,
+            session: session.clone(),
+            statements: Vec::new(),
+        }),
+    }
+}
+
+fn applications(deadlock: &Deadlock) -> Vec<String> {
+    deadlock
+        .members
+        .iter()
+        .filter_map(|member| member.application_name.clone())
+        .collect()
+}
+
+/// The statements in the circle, values left out, in an order of their own.
+fn statements(event: &LogEvent) -> Vec<String> {
+    let LogWhat::Deadlock(deadlock) = &event.what else {
+        return Vec::new();
+    };
+    let mut all: Vec<String> = deadlock
+        .edges
+        .iter()
+        .filter_map(|edge| edge.statement.as_deref().map(sql::fingerprint))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Alike: as many in the circle, with the same statements, waiting in the same modes for the same kinds of things.
+fn key(deadlock: &LogDeadlock) -> String {
+    let mut parts: Vec<String> = deadlock
+        .edges
+        .iter()
+        .map(|edge| match &edge.statement {
+            Some(statement) => sql::fingerprint(statement),
+            None => format!(
+                "? {} {:?}",
+                edge.mode.as_str(),
+                std::mem::discriminant(&edge.on)
+            ),
+        })
+        .collect();
+    parts.sort();
+    parts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::deadlocks::{Basis, Shape, WaitEnd};
+    use crate::model::{LockMode, LogEdge, LogLockWait, LogObject, LogPlace, LogWaitStage, Millis};
+
+    fn at(second: i64) -> Option<Timestamp> {
+        chrono::DateTime::from_timestamp(1_780_000_000 + second, 0).map(Timestamp::new)
+    }
+
+    fn edge(pid: i32, by: i32, on: LogObject, statement: &str) -> LogEdge {
+        LogEdge {
+            pid: Pid(pid),
+            mode: LockMode::Share,
+            on,
+            blocked_by: Pid(by),
+            statement: Some(statement.into()),
+        }
+    }
+
+    fn row(xid: u32) -> LogObject {
+        LogObject::Transaction { xid }
+    }
+
+    fn event(second: i64, application: &str, edges: Vec<LogEdge>) -> LogEvent {
+        LogEvent {
+            at: at(second),
+            pid: edges.first().map(|edge| edge.pid),
+            session: LogSession {
+                application_name: Some(application.into()),
+                ..LogSession::default()
+            },
+            sqlstate: Some("40P01".into()),
+            what: LogWhat::Deadlock(LogDeadlock {
+                edges,
+                place: None,
+                before: Vec::new(),
+            }),
+        }
+    }
+
+    fn transfer(second: i64, a: i32, b: i32) -> LogEvent {
+        event(
+            second,
+            "transfer-a",
+            vec![
+                edge(a, b, row(1), "update accounts set n = 'x' where id = 2"),
+                edge(b, a, row(2), "update accounts set n = 'y' where id = 1"),
+            ],
+        )
+    }
+
+    fn report(events: Vec<LogEvent>) -> Deadlocks {
+        let mut collector = Collector::new(false);
+        for event in events {
+            collector.take(event);
+        }
+        collector.finish()
+    }
+
+    fn order(edges: Vec<LogEdge>) -> (Shape, Option<String>) {
+        let told = report(vec![event(0, "a", edges)]);
+        let deadlock = &told.deadlocks[0];
+        (
+            deadlock.shape,
+            deadlock
+                .order_conflict
+                .as_ref()
+                .map(|order| order.text.clone()),
+        )
+    }
+
+    #[test]
+    fn two_rows_in_two_orders() {
+        let told = report(vec![transfer(0, 7, 8), transfer(7200, 9, 10)]);
+        assert_eq!(
+            (
+                told.deadlocks.len(),
+                told.groups.len(),
+                told.groups[0].count
+            ),
+            (2, 1, 2)
+        );
+        assert_eq!(told.groups[0].per_hour.len(), 2);
+        let first = &told.deadlocks[0];
+        assert_eq!(first.shape, Shape::RowOrder);
+        assert_eq!(first.relations, ["accounts"]);
+        assert_eq!(
+            first.members[0].statement.as_deref(),
+            Some("update accounts set n = '…' where id = 2")
+        );
+        let order = first.order_conflict.as_ref().expect("an order");
+        assert_eq!(
+            order.text,
+            "transfer-a locks accounts id 1, then id 2; pid 8 id 2, then id 1"
+        );
+        assert_eq!(order.basis, Basis::Deduced);
+    }
+
+    #[test]
+    fn a_later_line_names_the_other() {
+        let mut wait = event(1, "transfer-b", vec![edge(8, 7, row(2), "x")]);
+        wait.what = LogWhat::LockWait(LogLockWait {
+            pid: Pid(8),
+            mode: LockMode::Share,
+            on: row(2),
+            stage: LogWaitStage::Acquired,
+            waited_ms: Some(Millis(1500)),
+            holders: Vec::new(),
+            queue: Vec::new(),
+            place: None,
+            statement: None,
+        });
+        let told = report(vec![transfer(0, 7, 8), wait]);
+        let order = told.deadlocks[0].order_conflict.as_ref().expect("an order");
+        assert_eq!(
+            order.text,
+            "transfer-a locks accounts id 1, then id 2; transfer-b id 2, then id 1"
+        );
+        assert_eq!((told.lock_waits.waits, told.lock_waits.acquired), (1, 1));
+        assert_eq!(told.lock_waits.longest[0].ended, WaitEnd::Acquired);
+    }
+
+    #[test]
+    fn earlier_statements_prove_it() {
+        let mut seen = transfer(0, 7, 8);
+        if let LogWhat::Deadlock(deadlock) = &mut seen.what {
+            for (pid, id) in [(7, 1), (8, 2)] {
+                deadlock.before.push(LogBefore {
+                    pid: Pid(pid),
+                    session: LogSession::default(),
+                    statements: vec![format!("update accounts set n = 'z' where id = {id}")],
+                });
+            }
+        }
+        let told = report(vec![seen]);
+        assert_eq!(
+            told.deadlocks[0]
+                .order_conflict
+                .as_ref()
+                .expect("an order")
+                .basis,
+            Basis::Seen
+        );
+    }
+
+    #[test]
+    fn three_in_a_circle_and_other_things_than_rows() {
+        let set = |id: u32| format!("update t set a = 1 where id = {id}");
+        assert_eq!(
+            order(vec![
+                edge(1, 2, row(1), &set(3)),
+                edge(2, 3, row(2), &set(1)),
+                edge(3, 1, row(3), &set(2))
+            ]),
+            (
+                Shape::RowOrder,
+                Some(
+                    "a locks t id 2, then id 3; pid 2 id 3, then id 1; pid 3 id 1, then id 2"
+                        .into()
+                )
+            )
+        );
+        let advisory = |low| LogObject::Advisory {
+            database: 5,
+            key: [0, low, 1],
+        };
+        assert_eq!(
+            order(vec![
+                edge(1, 2, advisory(11), "select pg_advisory_lock(11)"),
+                edge(2, 1, advisory(22), "select pg_advisory_lock(22)")
+            ]),
+            (
+                Shape::AdvisoryOrder,
+                Some("a locks advisory lock 22, then advisory lock 11; pid 2 advisory lock 11, then advisory lock 22".into())
+            )
+        );
+        let table = |relation| LogObject::Relation {
+            relation,
+            database: 5,
+        };
+        assert_eq!(
+            order(vec![
+                edge(1, 2, table(9), "lock table a in exclusive mode"),
+                edge(2, 1, table(8), "lock table b in exclusive mode")
+            ]),
+            (
+                Shape::TableOrder,
+                Some("a locks b, then a; pid 2 a, then b".into())
+            )
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not() {
+        let by_parameter = "update t set a = 1 where id = $1";
+        assert_eq!(
+            order(vec![
+                edge(1, 2, row(1), by_parameter),
+                edge(2, 1, row(2), by_parameter)
+            ]),
+            (Shape::RowOrder, None)
+        );
+        let same = "update t set a = 1 where id = 3";
+        let (shape, text) = order(vec![edge(1, 2, row(1), same), edge(2, 1, row(2), same)]);
+        assert_eq!(shape, Shape::LockUpgrade);
+        assert_eq!(
+            text.as_deref(),
+            Some("a and pid 2 each hold a weaker lock on t id 3 and ask for a stronger one")
+        );
+    }
+
+    #[test]
+    fn many_rows_of_one_key_are_no_upgrade() {
+        let batch = "update orders set done = true where customer = 5";
+        assert_eq!(
+            order(vec![edge(1, 2, row(1), batch), edge(2, 1, row(2), batch)]),
+            (Shape::RowOrder, None)
+        );
+    }
+
+    #[test]
+    fn tables_of_one_name_are_told_apart_by_their_oid() {
+        let table = |relation| LogObject::Relation {
+            relation,
+            database: 5,
+        };
+        let (shape, text) = order(vec![
+            edge(1, 2, table(9), "lock table a.t in exclusive mode"),
+            edge(2, 1, table(8), "lock table b.t in exclusive mode"),
+        ]);
+        assert_eq!((shape, text), (Shape::TableOrder, None));
+        let (_, text) = order(vec![
+            edge(1, 2, table(9), "update t set a = 1 where id = 1"),
+            edge(2, 1, table(8), "lock table b in exclusive mode"),
+        ]);
+        assert_eq!(
+            text.as_deref(),
+            Some(
+                "a locks b, then relation 9 of database 5; pid 2 relation 9 of database 5, then b"
+            )
+        );
+    }
+
+    #[test]
+    fn texts_in_keys_get_letters() {
+        let (_, text) = order(vec![
+            edge(1, 2, row(1), "update t set a = 1 where name = 'taro'"),
+            edge(2, 1, row(2), "update t set a = 1 where name = '花子'"),
+        ]);
+        assert_eq!(
+            text.as_deref(),
+            Some("a locks t name B, then name A; pid 2 name A, then name B")
+        );
+    }
+
+    #[test]
+    fn the_check_of_a_foreign_key_is_told_by_its_place() {
+        let mut event = event(
+            0,
+            "a",
+            vec![
+                edge(1, 2, row(1), "insert into child values (1, 1)"),
+                edge(2, 1, row(2), "update parent set n = 1 where id = 1"),
+            ],
+        );
+        if let LogWhat::Deadlock(deadlock) = &mut event.what {
+            deadlock.place = Some(LogPlace {
+                relation: "parent".into(),
+                page: 0,
+                tuple: 1,
+                foreign_key: true,
+            });
+        }
+        let told = report(vec![event]);
+        assert_eq!(told.deadlocks[0].shape, Shape::ForeignKey);
+        assert_eq!(
+            told.deadlocks[0]
+                .order_conflict
+                .as_ref()
+                .map(|order| &order.text),
+            None
+        );
+        assert_eq!(told.deadlocks[0].members[0].waits_for.on, "a row of parent");
+    }
+
+    #[test]
+    fn very_many_are_counted_and_some_are_listed() {
+        let events = (0..2000).map(|n| transfer(n, 7, 8)).collect();
+        let told = report(events);
+        assert_eq!((told.deadlocks_total, told.groups[0].count), (2000, 2000));
+        assert_eq!(told.deadlocks.len(), LISTED + 1);
+        assert_eq!(told.deadlocks[0].at, at(0));
+    }
+}

@@ -1,0 +1,18 @@
+//! `pg deadlocks`: events of a log → circles with their lock order, alike ones counted, and the longest waits.
+
+mod aim;
+mod collect;
+mod grown;
+mod masked;
+mod order;
+mod report;
+mod waits;
+
+pub use collect::Collector;
+pub use grown::{Counted, Deadlocking, Growth, PARTS, counted, finding, report as live};
+pub use masked::masked;
+pub use report::{
+    Basis, Deadlock, Deadlocks, Group, Hour, LogCoverage, LogHead, LogReport, Member, Order,
+    OrderConflict, Shape, WaitsFor, report,
+};
+pub use waits::{LockWaits, WaitEnd, WaitRow};

@@ -1,0 +1,321 @@
+//! The lock-order conflict: what each holds and what it asks for, by the logic of a circle.
+//!
+//! Who is waited for holds what is asked for. So each member holds what the one before it wants, and then asks for
+//! what it waits for itself: two members make "A: 1, then 2; B: 2, then 1" without any line but the report's own.
+
+use std::collections::BTreeMap;
+
+use super::aim::{Aim, Key, Value, Verb, aim};
+use super::report::{Basis, Order, OrderConflict, Shape};
+use crate::model::{LockMode, LogDeadlock, LogEdge, LogObject, Pid};
+
+/// One edge with what it is about.
+pub struct Want {
+    pub aim: Option<Aim>,
+    /// The table, or what else is locked, in words.
+    pub on: String,
+    pub table: Option<String>,
+    /// Which of its rows, in words.
+    pub key: Option<String>,
+    raw_key: Option<Key>,
+    object: LogObject,
+}
+
+impl Want {
+    fn is_row(&self) -> bool {
+        self.object.is_row()
+    }
+
+    /// `accounts id 1`, `accounts`, `advisory lock 22`; `None` where a row is meant and which one isn't known.
+    fn thing(&self) -> Option<String> {
+        match (&self.table, &self.key, self.is_row()) {
+            (Some(table), Some(key), true) => Some(format!("{table} {key}")),
+            (_, _, true) => None,
+            _ => Some(self.on.clone()),
+        }
+    }
+
+    /// The same thing is meant, not only the same word.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.is_row(), other.is_row()) {
+            (true, true) => self.thing().is_some() && self.thing() == other.thing(),
+            (false, false) => self.object == other.object,
+            _ => false,
+        }
+    }
+}
+
+/// All want one thing, and it is one: rows by a key that may pick several are none.
+fn want_one(wants: &[Want]) -> bool {
+    wants.len() > 1
+        && wants.iter().all(|want| want.is_same(&wants[0]))
+        && wants
+            .iter()
+            .all(|want| !want.is_row() || want.aim.as_ref().is_some_and(Aim::picks_one))
+}
+
+/// What each member waits for; texts in keys get letters unless they may be shown.
+pub fn wants(deadlock: &LogDeadlock, victim: Option<Pid>, unredacted: bool) -> Vec<Want> {
+    let mut letters = BTreeMap::new();
+    deadlock
+        .edges
+        .iter()
+        .map(|edge| {
+            want(
+                deadlock,
+                edge,
+                victim == Some(edge.pid),
+                &mut letters,
+                unredacted,
+            )
+        })
+        .collect()
+}
+
+fn want(
+    deadlock: &LogDeadlock,
+    edge: &LogEdge,
+    is_victim: bool,
+    letters: &mut BTreeMap<String, String>,
+    unredacted: bool,
+) -> Want {
+    let aim = edge.statement.as_deref().map(aim);
+    let place = deadlock.place.as_ref().filter(|_| is_victim);
+    let foreign_key = place.is_some_and(|place| place.foreign_key);
+    let inserts = aim.as_ref().is_some_and(|aim| aim.verb == Verb::Insert);
+    let of_statement = aim
+        .as_ref()
+        .filter(|aim| edge.on.is_row() || names_relation(aim, &edge.mode))
+        .and_then(|aim| aim.table.clone());
+    // Where a key is inserted, the place names the index.
+    let table = match place {
+        Some(place) if foreign_key || !inserts => Some(place.relation.clone()),
+        _ => of_statement,
+    };
+    let is_row = edge.on.is_row();
+    // The check of a foreign key, or a trigger, locks rows of a table that the statement doesn't name.
+    let own = aim.as_ref().is_some_and(|aim| aim.table == table) && !foreign_key;
+    let raw_key = aim
+        .as_ref()
+        .and_then(|aim| aim.key.clone())
+        .filter(|_| own && is_row);
+    let mut spell = |value: &Value| match value {
+        Value::Number(number) => number.clone(),
+        Value::Text(text) if unredacted => format!("'{text}'"),
+        Value::Text(text) => {
+            let next = letter(letters.len());
+            letters.entry(text.clone()).or_insert(next).clone()
+        }
+    };
+    let key = raw_key.as_ref().map(|key| {
+        key.iter()
+            .map(|(column, value)| format!("{column} {}", spell(value)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
+    let on = match &edge.on {
+        LogObject::Transaction { .. } | LogObject::Tuple { .. } => match (&table, &key) {
+            (Some(table), Some(key)) => format!("{table} {key}"),
+            (Some(table), None) => format!("a row of {table}"),
+            (None, _) => "a row".into(),
+        },
+        LogObject::Relation { relation, database } => table
+            .clone()
+            .unwrap_or_else(|| format!("relation {relation} of database {database}")),
+        LogObject::Advisory {
+            key: [high, low, kind],
+            ..
+        } => {
+            if *kind == 1 {
+                let whole = (u64::from(*high) << 32 | u64::from(*low)).cast_signed();
+                format!("advisory lock {whole}")
+            } else {
+                format!(
+                    "advisory lock ({}, {})",
+                    high.cast_signed(),
+                    low.cast_signed()
+                )
+            }
+        }
+        LogObject::VirtualTransaction { vxid } => format!("the end of transaction {vxid}"),
+        LogObject::Other { text } => text.clone(),
+    };
+    Want {
+        aim,
+        on,
+        table,
+        key,
+        raw_key,
+        object: edge.on.clone(),
+    }
+}
+
+/// The lock that is waited for is the one that the statement takes on its own table: another may be a parent's, an
+/// index's, or a view's.
+fn names_relation(aim: &Aim, mode: &LockMode) -> bool {
+    aim.alone
+        && match aim.verb {
+            Verb::LockTable | Verb::Ddl => true,
+            Verb::Update | Verb::Delete | Verb::Insert => *mode == LockMode::RowExclusive,
+            Verb::SelectLock => *mode == LockMode::RowShare,
+            Verb::Other => false,
+        }
+}
+
+/// A, B, … Z, AA, …
+fn letter(n: usize) -> String {
+    let last = char::from(b'A' + u8::try_from(n % 26).unwrap_or(0));
+    match n / 26 {
+        0 => last.to_string(),
+        more => format!("{}{last}", letter(more - 1)),
+    }
+}
+
+/// What kind of conflict it is.
+pub fn shape(deadlock: &LogDeadlock, wants: &[Want]) -> Shape {
+    let edges = &deadlock.edges;
+    let is = |check: fn(&LogObject) -> bool| edges.iter().all(|edge| check(&edge.on));
+    let any_ddl = wants
+        .iter()
+        .any(|want| want.aim.as_ref().is_some_and(|aim| aim.verb == Verb::Ddl));
+    if is(|on| matches!(on, LogObject::Advisory { .. })) {
+        return Shape::AdvisoryOrder;
+    }
+    if any_ddl {
+        return Shape::Ddl;
+    }
+    if deadlock
+        .place
+        .as_ref()
+        .is_some_and(|place| place.foreign_key)
+    {
+        return Shape::ForeignKey;
+    }
+    if want_one(wants) {
+        return Shape::LockUpgrade;
+    }
+    if is(|on| matches!(on, LogObject::Relation { .. })) {
+        return Shape::TableOrder;
+    }
+    let inserts = wants.iter().all(|want| {
+        want.aim
+            .as_ref()
+            .is_some_and(|aim| aim.verb == Verb::Insert)
+    });
+    if inserts {
+        return Shape::UniqueKey;
+    }
+    let rows = wants.iter().all(Want::is_row);
+    let tables: Vec<&String> = wants
+        .iter()
+        .filter_map(|want| want.table.as_ref())
+        .collect();
+    match rows && tables.len() == wants.len() {
+        true if tables.iter().all(|table| *table == tables[0]) => Shape::RowOrder,
+        true => Shape::TableOrder,
+        false => Shape::Mixed,
+    }
+}
+
+/// The order of each, where it can be told of all.
+pub fn conflict(deadlock: &LogDeadlock, wants: &[Want], names: &[String]) -> Option<OrderConflict> {
+    let n = wants.len();
+    let things: Vec<String> = wants.iter().map(Want::thing).collect::<Option<_>>()?;
+    if n < 2 {
+        return None;
+    }
+    if want_one(wants) {
+        return Some(OrderConflict {
+            text: format!(
+                "{} each hold a weaker lock on {} and ask for a stronger one",
+                and(names),
+                things[0]
+            ),
+            basis: Basis::Deduced,
+            orders: Vec::new(),
+        });
+    }
+    let distinct =
+        (0..n).all(|a| (0..a).all(|b| !wants[a].is_same(&wants[b]) && things[a] != things[b]));
+    if !distinct {
+        return None;
+    }
+    let orders: Vec<Order> = (0..n)
+        .map(|own| {
+            // Who waits for this one wants what it holds.
+            let before = (own + n - 1) % n;
+            Order {
+                pid: deadlock.edges[own].pid,
+                who: names[own].clone(),
+                first: things[before].clone(),
+                then: things[own].clone(),
+                seen: seen(deadlock, deadlock.edges[own].pid, &wants[before]),
+            }
+        })
+        .collect();
+    let basis = if orders.iter().all(|order| order.seen) {
+        Basis::Seen
+    } else {
+        Basis::Deduced
+    };
+    Some(OrderConflict {
+        text: text(&orders, wants),
+        basis,
+        orders,
+    })
+}
+
+/// An earlier statement of its transaction, in the log, took what it is said to hold.
+fn seen(deadlock: &LogDeadlock, pid: Pid, held: &Want) -> bool {
+    deadlock
+        .before
+        .iter()
+        .filter(|before| before.pid == pid)
+        .flat_map(|before| &before.statements)
+        .map(|statement| aim(statement))
+        .any(|earlier| {
+            earlier.table.is_some()
+                && earlier.table == held.table
+                && (!held.is_row() || earlier.key == held.raw_key)
+        })
+}
+
+/// `transfer-a locks accounts id 1, then id 2; transfer-b id 2, then id 1`
+fn text(orders: &[Order], wants: &[Want]) -> String {
+    let common = wants[0].table.as_ref().filter(|table| {
+        wants
+            .iter()
+            .all(|want| want.is_row() && want.table.as_ref() == Some(table))
+    });
+    let mut parts = Vec::new();
+    for (n, order) in orders.iter().enumerate() {
+        let short = |thing: &str| match common {
+            Some(table) => thing
+                .strip_prefix(&format!("{table} "))
+                .unwrap_or(thing)
+                .to_owned(),
+            None => thing.to_owned(),
+        };
+        let verb = if n == 0 { " locks" } else { "" };
+        let first = if n == 0 {
+            order.first.clone()
+        } else {
+            short(&order.first)
+        };
+        parts.push(format!(
+            "{}{verb} {first}, then {}",
+            order.who,
+            short(&order.then)
+        ));
+    }
+    parts.join("; ")
+}
+
+/// `a and b`, `a, b and c`
+pub fn and(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}

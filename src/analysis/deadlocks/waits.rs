@@ -1,0 +1,217 @@
+//! Lock waits from log_lock_waits: who waited longest, on whom, and how it ended.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::masked::masked;
+use crate::model::{
+    LogEvent, LogLockWait, LogObject, LogSession, LogWaitStage, Millis, Pid, Timestamp,
+};
+
+/// So many of the longest are told.
+const LONGEST: usize = 20;
+/// So many that go on are followed at a time.
+const OPEN: usize = 10_000;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct LockWaits {
+    pub waits: u64,
+    pub acquired: u64,
+    pub deadlocked: u64,
+    pub failed: u64,
+    /// The log doesn't say how they ended.
+    pub open: u64,
+    pub longest: Vec<WaitRow>,
+}
+
+/// One wait, as long as it is known to have lasted.
+#[derive(Clone, Debug, Serialize)]
+pub struct WaitRow {
+    pub at: Option<Timestamp>,
+    pub pid: Pid,
+    pub user: Option<String>,
+    pub database: Option<String>,
+    pub application_name: Option<String>,
+    /// `transactionid` as a rule, where a row is meant.
+    pub locktype: Option<&'static str>,
+    pub mode: String,
+    pub on: String,
+    pub relation: Option<String>,
+    pub waited_ms: Millis,
+    pub ended: WaitEnd,
+    /// Who held it when the wait was first told; 0: a prepared transaction.
+    pub holders: Vec<Pid>,
+    pub holder_applications: Vec<String>,
+    /// Others in the queue at that time.
+    pub queued: usize,
+    pub statement: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitEnd {
+    Acquired,
+    Deadlock,
+    Failed,
+    Unknown,
+}
+
+#[derive(Debug, Default)]
+pub struct Waits {
+    counts: [u64; 4],
+    total: u64,
+    open: BTreeMap<Pid, (LogObject, WaitRow)>,
+    longest: Vec<WaitRow>,
+}
+
+impl Waits {
+    pub fn add(
+        &mut self,
+        event: &LogEvent,
+        wait: &LogLockWait,
+        session: impl Fn(Pid) -> Option<LogSession>,
+        unredacted: bool,
+    ) {
+        let waited = wait.waited_ms.unwrap_or_default();
+        let known = self.open.remove(&wait.pid).filter(|(on, _)| *on == wait.on);
+        let mut row = match known {
+            Some((_, row)) => row,
+            None => {
+                self.total += 1;
+                new_row(event, wait, &session, unredacted)
+            }
+        };
+        row.waited_ms = row.waited_ms.max(waited);
+        if row.holders.is_empty() {
+            row.holders.clone_from(&wait.holders);
+        }
+        row.ended = match wait.stage {
+            LogWaitStage::StillWaiting | LogWaitStage::Avoided => {
+                if self.open.len() >= OPEN
+                    && let Some((_, (_, oldest))) = self.open.pop_first()
+                {
+                    self.close(oldest);
+                }
+                self.open.insert(wait.pid, (wait.on.clone(), row));
+                return;
+            }
+            LogWaitStage::Acquired => WaitEnd::Acquired,
+            LogWaitStage::Deadlock => WaitEnd::Deadlock,
+            LogWaitStage::Failed => WaitEnd::Failed,
+        };
+        self.close(row);
+    }
+
+    fn close(&mut self, row: WaitRow) {
+        self.counts[row.ended as usize] += 1;
+        self.longest.push(row);
+        if self.longest.len() >= 4 * LONGEST {
+            self.trim();
+        }
+    }
+
+    fn trim(&mut self) {
+        self.longest
+            .sort_by_key(|row| (std::cmp::Reverse(row.waited_ms), row.at));
+        self.longest.truncate(LONGEST);
+    }
+
+    pub fn finish(mut self) -> LockWaits {
+        while let Some((_, (_, row))) = self.open.pop_first() {
+            self.close(row);
+        }
+        self.trim();
+        let [acquired, deadlocked, failed, open] = self.counts;
+        LockWaits {
+            waits: self.total,
+            acquired,
+            deadlocked,
+            failed,
+            open,
+            longest: self.longest,
+        }
+    }
+}
+
+fn new_row(
+    event: &LogEvent,
+    wait: &LogLockWait,
+    session: &impl Fn(Pid) -> Option<LogSession>,
+    unredacted: bool,
+) -> WaitRow {
+    let relation = wait.place.as_ref().map(|place| place.relation.clone());
+    let aim = wait.statement.as_deref().map(super::aim::aim);
+    let inserts = aim
+        .as_ref()
+        .is_some_and(|aim| aim.verb == super::aim::Verb::Insert);
+    let table = aim.and_then(|aim| aim.table);
+    let on = match (&wait.on, &relation) {
+        // Where a key is inserted, the place names the index.
+        (LogObject::Transaction { .. }, Some(index)) if inserts => format!("a key of {index}"),
+        (LogObject::Transaction { .. } | LogObject::Tuple { .. }, Some(relation)) => {
+            format!("a row of {relation}")
+        }
+        (LogObject::Transaction { xid }, None) => format!("a row (transaction {xid})"),
+        (LogObject::Tuple { relation, .. }, None) => format!("a row of relation {relation}"),
+        (LogObject::Relation { relation, database }, _) => {
+            table.unwrap_or_else(|| format!("relation {relation} of database {database}"))
+        }
+        (
+            LogObject::Advisory {
+                key: [high, low, 1],
+                ..
+            },
+            _,
+        ) => {
+            format!(
+                "advisory lock {}",
+                (u64::from(*high) << 32 | u64::from(*low)).cast_signed()
+            )
+        }
+        (
+            LogObject::Advisory {
+                key: [high, low, _],
+                ..
+            },
+            _,
+        ) => {
+            format!(
+                "advisory lock ({}, {})",
+                high.cast_signed(),
+                low.cast_signed()
+            )
+        }
+        (LogObject::VirtualTransaction { vxid }, _) => format!("the end of transaction {vxid}"),
+        (LogObject::Other { text }, _) => text.clone(),
+    };
+    let mut applications: Vec<String> = wait
+        .holders
+        .iter()
+        .filter_map(|pid| session(*pid)?.application_name)
+        .collect();
+    applications.dedup();
+    WaitRow {
+        at: event.at,
+        pid: wait.pid,
+        user: event.session.user.clone(),
+        database: event.session.database.clone(),
+        application_name: event.session.application_name.clone(),
+        locktype: wait.on.locktype(),
+        mode: wait.mode.as_str().to_owned(),
+        on,
+        relation,
+        waited_ms: Millis(0),
+        ended: WaitEnd::Unknown,
+        holders: wait.holders.clone(),
+        holder_applications: applications,
+        queued: wait.queue.iter().filter(|pid| **pid != wait.pid).count(),
+        statement: wait.statement.as_deref().map(|text| {
+            if unredacted {
+                text.to_owned()
+            } else {
+                masked(text)
+            }
+        }),
+    }
+}

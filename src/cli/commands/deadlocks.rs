@@ -1,0 +1,241 @@
+//! `stanch pg deadlocks`: out of logs, or by two looks at a server's counters.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta};
+
+use super::Context;
+use crate::analysis::deadlocks::{self, Collector};
+use crate::cli::args::logs::DeadlockArgs;
+use crate::cli::fault::Fault;
+use crate::cli::rounds;
+use crate::cli::settings::ConnectSettings;
+use crate::cli::stop::{Stop, Stops};
+use crate::logs::{self, Prefix, ScanOptions, Wanted, Zone};
+use crate::model::{ExitCode, Timestamp};
+use crate::source::postgres::{Parts, round};
+use crate::view::{self, Progress};
+
+pub async fn run(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
+    if args.logs.is_empty() {
+        live(ctx, args).await
+    } else {
+        let connect = &args.connect;
+        if [
+            &connect.host,
+            &connect.port,
+            &connect.username,
+            &connect.dbname,
+        ]
+        .iter()
+        .any(|given| given.is_some())
+        {
+            return Err(Fault::Usage(
+                "a LOG or a connection: a log is read without any server".into(),
+            ));
+        }
+        read(ctx, args)
+    }
+}
+
+/// Out of logs.
+fn read(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
+    let now = rounds::local_now();
+    let options = ScanOptions {
+        wanted: Wanted::Locks,
+        format: args.log_format.map(Into::into),
+        prefix: args
+            .prefix
+            .as_deref()
+            .map(Prefix::new)
+            .transpose()
+            .map_err(|error| Fault::Usage(format!("--prefix: {error}")))?,
+        zone: Zone::given(args.log_timezone.as_deref().map(offset).transpose()?),
+        since: args
+            .since
+            .as_deref()
+            .map(|text| time("--since", text, now))
+            .transpose()?,
+        until: args
+            .until
+            .as_deref()
+            .map(|text| time("--until", text, now))
+            .transpose()?,
+    };
+    let stops = Stops::default();
+    stops.watch()?;
+    let bar = Progress::new(
+        "reading",
+        "bytes",
+        ctx.stderr_is_terminal && !ctx.console.quiet,
+    );
+    let mut collector = Collector::new(args.unredacted);
+    let mut read = Vec::new();
+    let (total, mut done) = (on_disk(&args.logs), 0);
+    for path in &args.logs {
+        let opened = logs::open(path)?;
+        let size = opened.size.unwrap_or(0);
+        let log = logs::scan(
+            opened,
+            &options,
+            &mut |event| collector.take(event),
+            &mut |position, _| {
+                bar.at(done + position, total);
+                stops.count() == 0
+            },
+        )?;
+        done += size;
+        let stopped = log.stopped.is_some();
+        read.push(log);
+        if stopped && stops.count() > 0 {
+            break;
+        }
+    }
+    drop(bar);
+    stops.leave();
+    let report = deadlocks::report(now, read, collector.finish());
+    if ctx.console.list.is_some() {
+        view::lists(ctx.console, &view::Table::sheets(&report.data))?;
+    }
+    view::show(ctx.console, &report)?;
+    Ok(
+        match (
+            args.check && report.data.deadlocks_total > 0,
+            report.head.coverage.complete,
+        ) {
+            (true, _) => ExitCode::Warning,
+            (false, true) => ExitCode::Ok,
+            (false, false) => ExitCode::Unknown,
+        },
+    )
+}
+
+/// By two looks over one connection.
+async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
+    let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
+    let connected = rounds::connect(ctx, &settings).await?;
+    let parts = Parts::of(deadlocks::PARTS);
+    let looks = async {
+        let before = round(&connected, parts, settings.round).await?;
+        ctx.console.note(&format!(
+            "the counters are read twice, {} apart (--for)",
+            crate::model::Millis::from(args.window)
+        ));
+        // Statistics of a session that ended just now arrive within a second.
+        let mut stop = Stop::new()?;
+        tokio::select! {
+            () = stop.asked() => {}
+            () = tokio::time::sleep(args.window.max(Duration::from_secs(1))) => {}
+        }
+        let after = round(&connected, parts, settings.round).await?;
+        Ok::<_, Fault>((before, after))
+    }
+    .await;
+    connected.close().await;
+    let (before, after) = looks?;
+    let report = deadlocks::live(Some(&before), &after);
+    if ctx.console.list.is_some() {
+        view::lists(ctx.console, &view::Table::sheets(&report.data))?;
+    }
+    view::show(ctx.console, &report)?;
+    let grew = report
+        .data
+        .databases
+        .iter()
+        .any(|c| c.grown.unwrap_or(0) > 0);
+    Ok(match (args.check && grew, rounds::listing_code(&report)) {
+        (true, _) => ExitCode::Warning,
+        (false, code) => code,
+    })
+}
+
+/// Of all logs, where all are files.
+fn on_disk(logs: &[PathBuf]) -> Option<u64> {
+    logs.iter()
+        .map(|path| {
+            path.metadata()
+                .ok()
+                .filter(std::fs::Metadata::is_file)
+                .map(|meta| meta.len())
+        })
+        .sum()
+}
+
+/// `+09:00`, `-3`, `+0530`, `UTC`.
+fn offset(text: &str) -> Result<FixedOffset, Fault> {
+    let wrong = || {
+        Fault::Usage(format!(
+            "--log-timezone {text}: an offset from UTC, such as +09:00"
+        ))
+    };
+    if matches!(text, "UTC" | "Z") {
+        return FixedOffset::east_opt(0).ok_or_else(wrong);
+    }
+    let (sign, rest) = match text.as_bytes().first() {
+        Some(b'+') => (1, &text[1..]),
+        Some(b'-') => (-1, &text[1..]),
+        _ => return Err(wrong()),
+    };
+    let digits: String = rest.chars().filter(|c| *c != ':').collect();
+    let number: i32 = digits.parse().map_err(|_| wrong())?;
+    let minutes = match digits.len() {
+        1 | 2 => number * 60,
+        4 if number % 100 < 60 => number / 100 * 60 + number % 100,
+        _ => return Err(wrong()),
+    };
+    FixedOffset::east_opt(sign * minutes * 60).ok_or_else(wrong)
+}
+
+/// A moment, or so long ago.
+fn time(option: &str, text: &str, now: Timestamp) -> Result<Timestamp, Fault> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        let ago = TimeDelta::from_std(ago).unwrap_or(TimeDelta::MAX);
+        if let Some(at) = now.utc().checked_sub_signed(ago) {
+            return Ok(Timestamp::new(at));
+        }
+    }
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Ok(Timestamp::new(at.to_utc()));
+    }
+    let plain = text.trim_end_matches(" UTC").replace('T', " ");
+    for format in ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"] {
+        if let Ok(at) = NaiveDateTime::parse_from_str(&plain, format) {
+            return Ok(Timestamp::new(at.and_utc()));
+        }
+    }
+    if let Some(at) = NaiveDate::parse_from_str(&plain, "%Y-%m-%d")
+        .ok()
+        .and_then(|day| day.and_hms_opt(0, 0, 0))
+    {
+        return Ok(Timestamp::new(at.and_utc()));
+    }
+    Err(Fault::Usage(format!(
+        "{option} {text}: a time such as 2026-12-01T02:30:00Z, or 2h for so long ago"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_write_them() {
+        let now = Timestamp::new("2026-12-01T03:00:00Z".parse().expect("a time"));
+        let cases = [
+            ("2h", "2026-12-01T01:00:00.000000Z"),
+            ("2026-12-01T11:30:00+09:00", "2026-12-01T02:30:00.000000Z"),
+            ("2026-12-01 02:30", "2026-12-01T02:30:00.000000Z"),
+            ("2026-12-01 02:30:05.5 UTC", "2026-12-01T02:30:05.500000Z"),
+            ("2026-12-01", "2026-12-01T00:00:00.000000Z"),
+        ];
+        for (text, at) in cases {
+            assert_eq!(time("--since", text, now).expect(text).to_string(), at);
+        }
+        assert!(time("--since", "yesterday", now).is_err());
+        for (text, minutes) in [("+09:00", 540), ("-3", -180), ("+0530", 330), ("UTC", 0)] {
+            assert_eq!(offset(text).expect(text).local_minus_utc(), minutes * 60);
+        }
+        assert!(offset("JST").is_err());
+    }
+}

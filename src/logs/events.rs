@@ -1,0 +1,356 @@
+//! A message → the event that it tells of, if it is one that matters.
+
+use super::locktext;
+use super::record::Record;
+use super::stderr::authorized;
+use crate::model::{
+    LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogServer, LogTermination,
+    LogWhat, Pid,
+};
+use crate::sql;
+
+/// Of a statement so much is kept.
+const STATEMENT: usize = 16 << 10;
+
+/// `None`: nothing that is looked for.
+pub fn event(record: &Record) -> Option<LogEvent> {
+    let what = deadlock(record)
+        .or_else(|| wait(record))
+        .or_else(|| by_sqlstate(record))
+        .or_else(|| by_words(&record.message).map(LogWhat::Server))?;
+    let first = match &what {
+        LogWhat::Deadlock(deadlock) => deadlock.edges.first().map(|edge| edge.pid),
+        LogWhat::LockWait(wait) => Some(wait.pid),
+        _ => None,
+    };
+    Some(LogEvent {
+        at: record.at,
+        // Without %p in the prefix: the victim reports itself first, a waiter names itself.
+        pid: record.pid.or(first),
+        session: record.session.clone().or(&authorized(&record.message)),
+        sqlstate: record
+            .sqlstate
+            .clone()
+            .or_else(|| matches!(what, LogWhat::Deadlock(_)).then(|| "40P01".to_owned())),
+        what,
+    })
+}
+
+fn deadlock(record: &Record) -> Option<LogWhat> {
+    let detail = record.detail.as_deref()?;
+    let mut edges: Vec<LogEdge> = detail.lines().map_while(locktext::edge).collect();
+    let round = !edges.is_empty()
+        && (0..edges.len()).all(|n| edges[n].blocked_by == edges[(n + 1) % edges.len()].pid);
+    // The mode's word and the closed circle are proof in any language.
+    if edges.is_empty() || !(round || record.sqlstate.as_deref() == Some("40P01")) {
+        return None;
+    }
+    let rest: Vec<&str> = detail.lines().skip(edges.len()).collect();
+    let pids: Vec<Pid> = edges.iter().map(|edge| edge.pid).collect();
+    for (edge, text) in edges.iter_mut().zip(statements(&rest, &pids)) {
+        edge.statement = text.and_then(|text| statement(&text));
+    }
+    // Of the victim the log has the text twice; the report's own may have been cut by the server.
+    if let Some(own) = &record.statement
+        && let Some(first) = edges
+            .first_mut()
+            .filter(|edge| record.pid.is_none_or(|pid| pid == edge.pid))
+        && first
+            .statement
+            .as_ref()
+            .is_none_or(|text| own.len() > text.len() && own.starts_with(text.as_str()))
+    {
+        first.statement = statement(own);
+    }
+    Some(LogWhat::Deadlock(LogDeadlock {
+        edges,
+        place: record.context.as_deref().and_then(locktext::place),
+        before: Vec::new(),
+    }))
+}
+
+/// The text of each process, in the order of the edges: `Process 1: …`, which may go on over lines.
+fn statements(lines: &[&str], pids: &[Pid]) -> Vec<Option<String>> {
+    let mut texts: Vec<Option<String>> = vec![None; pids.len()];
+    let Some((word, colon)) = lines
+        .first()
+        .zip(pids.first())
+        .and_then(|(line, pid)| marks(line, *pid))
+    else {
+        return texts;
+    };
+    let mut current = None;
+    for line in lines {
+        let next = current.map_or(0, |n: usize| n + 1);
+        let begins = pids
+            .get(next)
+            .and_then(|pid| line.strip_prefix(&format!("{word}{pid}{colon}")));
+        if let Some(text) = begins {
+            texts[next] = Some(text.to_owned());
+            current = Some(next);
+        } else if let Some(text) = current.and_then(|n| texts[n].as_mut()) {
+            text.push('\n');
+            text.push_str(line);
+        }
+    }
+    texts
+}
+
+/// What stands before and behind the first process's number.
+fn marks(line: &str, pid: Pid) -> Option<(String, String)> {
+    let digits = pid.to_string();
+    let at = line.find(&digits)?;
+    let behind = &line[at + digits.len()..];
+    let colon = behind.find([':', '：'])?;
+    let sign = behind[colon..].chars().next()?;
+    let mut end = colon + sign.len_utf8();
+    if behind[end..].starts_with(' ') {
+        end += 1;
+    }
+    behind[..colon]
+        .chars()
+        .all(char::is_whitespace)
+        .then(|| (line[..at].to_owned(), behind[..end].to_owned()))
+}
+
+/// With secrets reduced; `<insufficient privilege>` and its like are no statement.
+pub fn statement(text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.is_empty() || text.starts_with('<') && text.ends_with('>') {
+        return None;
+    }
+    if let Some(tag) = sql::reduce_secret(text) {
+        return Some(tag);
+    }
+    let end = text.floor_char_boundary(STATEMENT);
+    Some(text[..end].to_owned())
+}
+
+fn wait(record: &Record) -> Option<LogWhat> {
+    // An error of the same words is somebody's own.
+    let line = locktext::wait(&record.message, record.detail.is_some())?;
+    if record
+        .sqlstate
+        .as_deref()
+        .is_some_and(|code| !code.starts_with("55"))
+    {
+        return None;
+    }
+    let (holders, queue) = record
+        .detail
+        .as_deref()
+        .map(locktext::holders_and_queue)
+        .unwrap_or_default();
+    Some(LogWhat::LockWait(LogLockWait {
+        pid: line.pid,
+        mode: line.mode,
+        on: line.on,
+        stage: line.stage,
+        waited_ms: line.waited,
+        holders,
+        queue,
+        place: record.context.as_deref().and_then(locktext::place),
+        statement: record.statement.as_deref().and_then(statement),
+    }))
+}
+
+fn by_sqlstate(record: &Record) -> Option<LogWhat> {
+    let says = |words: &[&str]| words.iter().any(|word| record.message.contains(word));
+    let code = record.sqlstate.as_deref();
+    if code == Some("53300")
+        || says(&[
+            "too many clients",
+            "クライアント数が多すぎます",
+            "connection slots are reserved",
+            "too many connections for",
+        ])
+    {
+        return Some(LogWhat::TooManyConnections);
+    }
+    let canceling = says(&[
+        "canceling statement due to",
+        "のためステートメントをキャンセル",
+    ]);
+    if code == Some("57014") || code == Some("55P03") && canceling || code.is_none() && canceling {
+        let why = if code == Some("55P03") || says(&["lock timeout", "ロックのタイムアウト"])
+        {
+            LogCancellation::LockTimeout
+        } else if says(&["statement timeout", "ステートメントのタイムアウト"]) {
+            LogCancellation::StatementTimeout
+        } else if says(&["user request", "ユーザーからの要求"]) {
+            LogCancellation::Request
+        } else if says(&["conflict with recovery", "リカバリ"]) {
+            LogCancellation::Recovery
+        } else {
+            LogCancellation::Other
+        };
+        return Some(LogWhat::Canceled { why });
+    }
+    let ended = |why| Some(LogWhat::Terminated { why });
+    match code {
+        Some("57P01") => ended(LogTermination::Administrator),
+        Some("57P02") => ended(LogTermination::Crash),
+        Some("57P05") => ended(LogTermination::IdleSession),
+        Some("25P03") => ended(LogTermination::IdleInTransaction),
+        Some("25P04") => ended(LogTermination::TransactionTimeout),
+        _ if says(&[
+            "terminating connection due to administrator",
+            "管理者コマンドにより接続を終了",
+        ]) =>
+        {
+            ended(LogTermination::Administrator)
+        }
+        _ if says(&["terminating connection due to idle-in-transaction"]) => {
+            ended(LogTermination::IdleInTransaction)
+        }
+        _ => None,
+    }
+}
+
+/// What the server says of itself, in English and Japanese: it carries no SQLSTATE.
+fn by_words(message: &str) -> Option<LogServer> {
+    const WORDS: [(LogServer, &[&str]); 6] = [
+        (
+            LogServer::Ready,
+            &[
+                "database system is ready to accept",
+                "データベースシステムの接続受け付け準備",
+            ],
+        ),
+        (
+            LogServer::Starting,
+            &["starting PostgreSQL ", "を起動しています"],
+        ),
+        (
+            LogServer::ShutdownRequested,
+            &[
+                "received fast shutdown",
+                "received smart shutdown",
+                "received immediate shutdown",
+                "シャットダウン要求を受け取りました",
+            ],
+        ),
+        (
+            LogServer::ShutDown,
+            &[
+                "database system is shut down",
+                "データベースシステムはシャットダウンしました",
+            ],
+        ),
+        (
+            LogServer::Crashed,
+            &["was terminated by signal", "シグナル"],
+        ),
+        (
+            LogServer::Interrupted,
+            &[
+                "database system was interrupted",
+                "database system was not properly shut down",
+                "データベースシステムは中断",
+                "正しくシャットダウンされていません",
+            ],
+        ),
+    ];
+    WORDS
+        .iter()
+        .find(|(_, words)| words.iter().any(|word| message.contains(word)))
+        .map(|(what, _)| *what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LogObject, LogWaitStage};
+
+    fn record(detail: &str) -> Record {
+        Record {
+            message: "interblocage (deadlock) détecté".into(),
+            detail: Some(detail.into()),
+            ..Record::default()
+        }
+    }
+
+    fn edges(record: &Record) -> Vec<LogEdge> {
+        match event(record).expect("an event").what {
+            LogWhat::Deadlock(deadlock) => deadlock.edges,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn statements_go_to_their_processes() {
+        let edges = edges(&record(
+            "Le processus 7 attend ShareLock sur transaction 1 ; bloqué par le processus 8.\n\
+             Le processus 8 attend ShareLock sur transaction 2 ; bloqué par le processus 7.\n\
+             Processus 7 : update t\nset a = 'Processus 9 : x'\n\nwhere id = 1\nProcessus 8 : update t set a = 2",
+        ));
+        assert_eq!(
+            edges[0].statement.as_deref(),
+            Some("update t\nset a = 'Processus 9 : x'\n\nwhere id = 1")
+        );
+        assert_eq!(edges[1].statement.as_deref(), Some("update t set a = 2"));
+        assert_eq!(edges[1].on, LogObject::Transaction { xid: 2 });
+    }
+
+    #[test]
+    fn secrets_and_placeholders_are_no_statements() {
+        let edges = edges(&record(
+            "Process 7 waits for ShareLock on transaction 1; blocked by process 8.\n\
+             Process 8 waits for ShareLock on transaction 2; blocked by process 7.\n\
+             Process 7: ALTER ROLE bob PASSWORD 'hunter2'\nProcess 8: <insufficient privilege>",
+        ));
+        assert_eq!(edges[0].statement.as_deref(), Some("ALTER ROLE"));
+        assert_eq!(edges[1].statement, None);
+    }
+
+    #[test]
+    fn a_circle_that_does_not_close_needs_its_sqlstate() {
+        let open = "Process 7 waits for ShareLock on transaction 1; blocked by process 8.\nProcess 7: select 1";
+        assert!(event(&record(open)).is_none());
+        let coded = Record {
+            sqlstate: Some("40P01".into()),
+            ..record(open)
+        };
+        assert_eq!(edges(&coded).len(), 1);
+    }
+
+    #[test]
+    fn waits_cancels_and_refusals() {
+        let wait = Record {
+            message: "process 5 still waiting for ShareLock on transaction 742 after 1000.149 ms"
+                .into(),
+            detail: Some("Process holding the lock: 6. Wait queue: 5.".into()),
+            statement: Some("update t set a = 1".into()),
+            ..Record::default()
+        };
+        let LogWhat::LockWait(wait) = event(&wait).expect("an event").what else {
+            panic!("a wait")
+        };
+        assert_eq!(
+            (wait.stage, wait.holders, wait.queue),
+            (LogWaitStage::StillWaiting, vec![Pid(6)], vec![Pid(5)])
+        );
+        let of = |code: &str, message: &str| {
+            event(&Record {
+                sqlstate: Some(code.into()),
+                message: message.into(),
+                ..Record::default()
+            })
+            .map(|event| event.what)
+        };
+        assert_eq!(of("53300", "désolé"), Some(LogWhat::TooManyConnections));
+        assert_eq!(
+            of("57014", "canceling statement due to statement timeout"),
+            Some(LogWhat::Canceled {
+                why: LogCancellation::StatementTimeout
+            })
+        );
+        assert_eq!(
+            of("25P03", "x"),
+            Some(LogWhat::Terminated {
+                why: LogTermination::IdleInTransaction
+            })
+        );
+        assert_eq!(of("23505", "duplicate key"), None);
+    }
+}

@@ -1,0 +1,505 @@
+//! What the server says of locks, by structure: the mode's word is never translated, and numbers keep their roles.
+
+use crate::model::{LockMode, LogEdge, LogObject, LogPlace, LogWaitStage, Millis, Pid};
+
+/// Quotes around a name, in the languages that the server has.
+const QUOTES: [(char, char); 5] = [('"', '"'), ('«', '»'), ('»', '«'), ('“', '”'), ('„', '“')];
+
+/// Words that stand before the number of a database where the database comes first.
+const DATABASE_FIRST: [&str; 3] = ["データベース", "数据库", "資料庫"];
+
+/// A number in a text, and where it stands.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    from: usize,
+    to: usize,
+    value: u64,
+}
+
+/// `Process 1 waits for ShareLock on transaction 2; blocked by process 3.` in any language: the first number is who
+/// waits, the last who is in the way, what stands between is the object.
+pub fn edge(line: &str) -> Option<LogEdge> {
+    let (mode, _) = mode(line)?;
+    let numbers = numbers(line);
+    let (first, rest) = numbers.split_first()?;
+    let (last, between) = rest.split_last()?;
+    Some(LogEdge {
+        pid: pid(*first)?,
+        on: object(line, between, first.to, last.from)?,
+        mode,
+        blocked_by: pid(*last)?,
+        statement: None,
+    })
+}
+
+/// A line of log_lock_waits without its label.
+pub struct WaitLine {
+    pub pid: Pid,
+    pub mode: LockMode,
+    pub on: LogObject,
+    pub waited: Option<Millis>,
+    pub stage: LogWaitStage,
+}
+
+/// `process 1 still waiting for ShareLock on transaction 2 after 1000.123 ms` in any language.
+pub fn wait(message: &str, has_detail: bool) -> Option<WaitLine> {
+    let (mode, _) = mode(message)?;
+    let (waited, text) = match duration(message) {
+        Some((waited, from, to)) => (
+            Some(waited),
+            format!("{}{}", &message[..from], &message[to..]),
+        ),
+        None => (None, message.to_owned()),
+    };
+    let numbers = numbers(&text);
+    let (first, rest) = numbers.split_first()?;
+    let stage = stage(message, has_detail)?;
+    if waited.is_none() && stage != LogWaitStage::Failed {
+        return None;
+    }
+    Some(WaitLine {
+        pid: pid(*first)?,
+        on: object(&text, rest, first.to, text.len())?,
+        mode,
+        waited,
+        stage,
+    })
+}
+
+/// Holders and queue out of `Process holding the lock: 1, 2. Wait queue: 3, 4.`: two lists of numbers.
+pub fn holders_and_queue(detail: &str) -> (Vec<Pid>, Vec<Pid>) {
+    let mut lists: Vec<Vec<Pid>> = Vec::new();
+    let mut last_end = None;
+    for number in numbers(detail) {
+        let Some(pid) = pid(number) else { continue };
+        let joined = last_end.is_some_and(|end: usize| {
+            detail[end..number.from]
+                .chars()
+                .all(|c| c.is_whitespace() || matches!(c, ',' | '、' | '،' | '，'))
+        });
+        match lists.last_mut().filter(|_| joined) {
+            Some(list) => list.push(pid),
+            None => lists.push(vec![pid]),
+        }
+        last_end = Some(number.to);
+    }
+    let mut lists = lists.into_iter();
+    match (lists.next(), lists.next()) {
+        (Some(holders), queue) => (holders, queue.unwrap_or_default()),
+        (None, _) => Default::default(),
+    }
+}
+
+/// `while updating tuple (0,1) in relation "accounts"` in any language, from the first line that has both.
+pub fn place(context: &str) -> Option<LogPlace> {
+    let foreign_key = context.contains("FOR KEY SHARE OF x");
+    context.lines().find_map(|line| {
+        let (page, tuple) = pair(line)?;
+        Some(LogPlace {
+            relation: quoted(line)?,
+            page,
+            tuple,
+            foreign_key,
+        })
+    })
+}
+
+/// The word of a lock mode, and where it ends.
+fn mode(text: &str) -> Option<(LockMode, usize)> {
+    text.match_indices("Lock").find_map(|(at, tail)| {
+        let end = at + tail.len();
+        let start = text[..at]
+            .rfind(|c: char| !c.is_ascii_alphabetic())
+            .map_or(0, |before| {
+                before + text[before..].chars().next().map_or(1, char::len_utf8)
+            });
+        let found = LockMode::parse(&text[start..end]);
+        (!matches!(found, LockMode::Other(_))).then_some((found, end))
+    })
+}
+
+fn numbers(text: &str) -> Vec<Number> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_digit() {
+            at += 1;
+            continue;
+        }
+        let from = at;
+        while at < bytes.len() && bytes[at].is_ascii_digit() {
+            at += 1;
+        }
+        if let Ok(value) = text[from..at].parse() {
+            found.push(Number {
+                from,
+                to: at,
+                value,
+            });
+        }
+    }
+    found
+}
+
+fn pid(number: Number) -> Option<Pid> {
+    i32::try_from(number.value).ok().map(Pid)
+}
+
+fn small(number: Number) -> Option<u32> {
+    u32::try_from(number.value).ok()
+}
+
+/// The object by the numbers it has and the signs between them.
+fn object(text: &str, numbers: &[Number], from: usize, to: usize) -> Option<LogObject> {
+    let between = |a: Number, b: Number| text[a.to..b.from].trim();
+    let before = |n: Number| text[..n.from].trim_end();
+    let words = text[from..to].to_lowercase();
+    let is_token = ["token", "トークン", "токен", "토큰", "令牌"]
+        .iter()
+        .any(|word| words.contains(word));
+    let is_part = [
+        "exten",
+        "erweiterung",
+        "拡張",
+        "확장",
+        "расширени",
+        "розширен",
+        "扩展",
+        "estension",
+        "utökning",
+    ]
+    .iter()
+    .any(|word| words.contains(word));
+    let database_first = |n: Number| DATABASE_FIRST.iter().any(|word| before(n).ends_with(word));
+    let of_relation = |a: Number, b: Number| {
+        let (relation, database) = if database_first(a) { (b, a) } else { (a, b) };
+        Some((small(relation)?, small(database)?))
+    };
+    let other = || {
+        let words = text[from..to]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        // In English the object stands between these words.
+        let inside = words
+            .split_once(" on ")
+            .map_or(words.as_str(), |(_, rest)| rest);
+        let inside = inside.split("; blocked by").next().unwrap_or(inside);
+        let inside = inside.split(" after").next().unwrap_or(inside);
+        Some(LogObject::Other {
+            text: inside.trim().to_owned(),
+        })
+    };
+    match *numbers {
+        [a] if words.contains("datfrozenxid") => {
+            let _ = a;
+            other()
+        }
+        [a] => Some(LogObject::Transaction { xid: small(a)? }),
+        [a, b] if between(a, b) == "/" => Some(LogObject::VirtualTransaction {
+            vxid: format!("{}/{}", a.value, b.value),
+        }),
+        [_, _] if is_token || is_part => other(),
+        [a, b] => {
+            let (relation, database) = of_relation(a, b)?;
+            Some(LogObject::Relation { relation, database })
+        }
+        [a, b, c, d] if before(a).ends_with('[') && text[d.to..].starts_with(']') => {
+            Some(LogObject::Advisory {
+                database: small(a)?,
+                key: [small(b)?, small(c)?, small(d)?],
+            })
+        }
+        [a, b, c, d] if before(a).ends_with('(') && between(a, b) == "," => {
+            let (relation, database) = of_relation(c, d)?;
+            Some(LogObject::Tuple { relation, database })
+        }
+        [a, b, c, d] if before(c).ends_with('(') && between(c, d) == "," => {
+            let (relation, database) = of_relation(a, b)?;
+            Some(LogObject::Tuple { relation, database })
+        }
+        _ => other(),
+    }
+}
+
+/// `1000.123 ms`, with the comma or the unit of another language.
+fn duration(text: &str) -> Option<(Millis, usize, usize)> {
+    numbers(text).windows(2).find_map(|pair| {
+        let [whole, part] = pair else { return None };
+        let joined = matches!(&text[whole.to..part.from], "." | ",") && part.to - part.from == 3;
+        let behind = text[part.to..].trim_start();
+        let unit = ["ms", "ミリ秒", "мс"]
+            .iter()
+            .find(|unit| behind.starts_with(**unit))?;
+        let end = text.len() - behind.len() + unit.len();
+        joined.then_some((Millis(whole.value), whole.from, end))
+    })
+}
+
+/// Which of the lines it is, by its words; what isn't known is told by whether it names holders.
+fn stage(message: &str, has_detail: bool) -> Option<LogWaitStage> {
+    const WORDS: [(LogWaitStage, &[&str]); 5] = [
+        (
+            LogWaitStage::Avoided,
+            &[
+                "avoided",
+                "防ぎました",
+                "vermied",
+                "évité",
+                "evitó",
+                "избежал",
+                "避免",
+                "evitato",
+                "undvek",
+                "уникнув",
+                "다시 조정",
+            ],
+        ),
+        (
+            LogWaitStage::Failed,
+            &[
+                "failed to acquire",
+                "could not obtain",
+                "失敗",
+                "できませんでした",
+                "nicht erlangen",
+                "échoué",
+                "no pudo",
+                "не смог",
+                "失败",
+                "fallito",
+                "misslyckades",
+                "не зміг",
+                "취득하지",
+            ],
+        ),
+        (
+            LogWaitStage::Deadlock,
+            &[
+                "detected deadlock",
+                "検知",
+                "検出",
+                "festgestellt",
+                "détecté",
+                "detectó",
+                "обнаружил",
+                "监测到",
+                "检测到",
+                "individuato",
+                "upptäckte",
+                "виявив",
+                "감지",
+            ],
+        ),
+        (
+            LogWaitStage::StillWaiting,
+            &[
+                "still waiting",
+                "待機しています",
+                "immer noch",
+                "toujours",
+                "aún espera",
+                "продолжает",
+                "仍然等待",
+                "ancora",
+                "fortfarande",
+                "все ще",
+                "여전히",
+            ],
+        ),
+        (
+            LogWaitStage::Acquired,
+            &[
+                "acquired",
+                "獲得",
+                "erlangte",
+                "a acquis",
+                "adquirió",
+                "получил",
+                "获取",
+                "acquisito",
+                " fick ",
+                "отримав",
+                "취득함",
+            ],
+        ),
+    ];
+    let by_word = WORDS
+        .iter()
+        .find(|(_, words)| words.iter().any(|word| message.contains(word)))
+        .map(|(stage, _)| *stage);
+    by_word.or(Some(if has_detail {
+        LogWaitStage::StillWaiting
+    } else {
+        LogWaitStage::Acquired
+    }))
+}
+
+/// `(0,1)`
+fn pair(line: &str) -> Option<(u32, u32)> {
+    numbers(line).windows(2).find_map(|two| {
+        let [a, b] = *two else { return None };
+        let inside = line[..a.from].ends_with('(')
+            && line[a.to..b.from].trim() == ","
+            && line[b.to..].starts_with(')');
+        inside.then_some((small(a)?, small(b)?))
+    })
+}
+
+/// The first name in quotes.
+fn quoted(line: &str) -> Option<String> {
+    let (at, open) = line
+        .char_indices()
+        .find(|(_, c)| QUOTES.iter().any(|(open, _)| open == c))?;
+    let (_, close) = QUOTES.iter().find(|(known, _)| *known == open)?;
+    let inside = &line[at + open.len_utf8()..];
+    let end = inside.find(*close)?;
+    let name = inside[..end].trim_matches([' ', '\u{a0}', '\u{202f}']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_in_eleven_languages() {
+        let lines = [
+            "Process 11 waits for ShareLock on transaction 727; blocked by process 22.",
+            "プロセス 11 は ShareLock を トランザクション 727 で待機していましたが、プロセス 22 でブロックされました",
+            "Prozess 11 wartet auf ShareLock-Sperre auf Transaktion 727; blockiert von Prozess 22.",
+            "Le processus 11 attend ShareLock sur transaction 727 ; bloqué par le processus 22.",
+            "El proceso 11 espera ShareLock en transacción 727; bloqueado por proceso 22.",
+            "11 프로세스가 ShareLock 상태로 지연되고 있음(해당 작업: 트랜잭션 727); 22 프로세스에 의해 블록킹되었음",
+            "Процесс 11 ожидает в режиме ShareLock блокировку \"транзакция 727\"; заблокирован процессом 22.",
+            "进程11等待在事务 727上的ShareLock; 由进程22阻塞.",
+            "Il processo 11 è in attesa di ShareLock su la transazione 727; bloccato dal processo 22.",
+            "Process 11 väntar på ShareLock för transaktion 727; blockerad av process 22.",
+            "Процес 11 очікує в режимі ShareLock блокування \"транзакція 727\"; заблокований процесом 22.",
+        ];
+        for line in lines {
+            let edge = edge(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!((edge.pid, edge.blocked_by), (Pid(11), Pid(22)), "{line}");
+            assert_eq!(edge.mode, LockMode::Share, "{line}");
+            assert_eq!(edge.on, LogObject::Transaction { xid: 727 }, "{line}");
+        }
+    }
+
+    #[test]
+    fn objects_by_their_numbers() {
+        let relation = LogObject::Relation {
+            relation: 16386,
+            database: 5,
+        };
+        let tuple = LogObject::Tuple {
+            relation: 16386,
+            database: 5,
+        };
+        let advisory = LogObject::Advisory {
+            database: 5,
+            key: [0, 22, 1],
+        };
+        let cases = [
+            ("on relation 16386 of database 5;", &relation),
+            ("データベース5のリレーション16386 で", &relation),
+            ("等待在数据库5的关系16386上的", &relation),
+            ("on tuple (0,3) of relation 16386 of database 5;", &tuple),
+            ("データベース5のリレーション16386のタプル(3,0) で", &tuple),
+            ("数据库5的关系16386中的元组(0,3)", &tuple),
+            ("on advisory lock [5,0,22,1];", &advisory),
+            ("アドバイザリ・ロック[5,0,22,1] で", &advisory),
+        ];
+        for (text, object) in cases {
+            let line = format!("Process 11 waits for ExclusiveLock {text} blocked by process 22.");
+            assert_eq!(&edge(&line).expect("an edge").on, object, "{text}");
+        }
+        let line = "Process 1 waits for ExclusiveLock on extension of relation 7 of database 5; blocked by process 2.";
+        assert_eq!(
+            edge(line).expect("an edge").on,
+            LogObject::Other {
+                text: "extension of relation 7 of database 5".into()
+            }
+        );
+    }
+
+    #[test]
+    fn waits_in_several_orders() {
+        let cases = [
+            (
+                "process 1 still waiting for ShareLock on transaction 742 after 1000.149 ms",
+                LogWaitStage::StillWaiting,
+            ),
+            (
+                "プロセス1はShareLockをトランザクション 742で待機しています。1000.149ミリ秒後",
+                LogWaitStage::StillWaiting,
+            ),
+            (
+                "プロセス1は1000.149 ms後にトランザクション 742上のShareLockを獲得しました",
+                LogWaitStage::Acquired,
+            ),
+            (
+                "プロセス1は、トランザクション 742上のShareLockに対し1000.149 ms待機するデッドロックを検知しました",
+                LogWaitStage::Deadlock,
+            ),
+            (
+                "Prozess 1 erlangte ShareLock-Sperre auf Transaktion 742 nach 1000,149 ms",
+                LogWaitStage::Acquired,
+            ),
+            (
+                "进程1在1000.149 ms后获取在事务 742上的ShareLock失败",
+                LogWaitStage::Failed,
+            ),
+            (
+                "процесс 1 получил в режиме ShareLock блокировку \"транзакция 742\" через 1000.149 мс",
+                LogWaitStage::Acquired,
+            ),
+        ];
+        for (text, stage) in cases {
+            let wait = wait(text, false).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(
+                (wait.pid, wait.waited, wait.stage),
+                (Pid(1), Some(Millis(1000)), stage),
+                "{text}"
+            );
+            assert_eq!(wait.on, LogObject::Transaction { xid: 742 }, "{text}");
+        }
+        assert!(wait("a lock of the kind ShareLock is on 1 and 2", false).is_none());
+    }
+
+    #[test]
+    fn holders_queue_and_place() {
+        let pids = |all: &[i32]| all.iter().copied().map(Pid).collect::<Vec<_>>();
+        for (text, holders, queue) in [
+            (
+                "Process holding the lock: 5. Wait queue: 7, 8.",
+                &[5][..],
+                &[7, 8][..],
+            ),
+            (
+                "Processes holding the lock: 5, 6, Wait queue: .",
+                &[5, 6],
+                &[],
+            ),
+        ] {
+            assert_eq!(
+                holders_and_queue(text),
+                (pids(holders), pids(queue)),
+                "{text}"
+            );
+        }
+        for context in [
+            "while updating tuple (0,2) in relation \"accounts\"\nPL/pgSQL function f() line 3",
+            "リレーション\"accounts\"のタプル(0,2)の更新中",
+            "beim Aktualisieren von Tupel (0,2) in Relation »accounts«",
+            "lors de la mise à jour de la ligne (0,2) dans la relation « accounts »",
+            "当更新关系\"accounts\"的元组(0, 2)时",
+        ] {
+            let place = place(context).unwrap_or_else(|| panic!("{context}"));
+            assert_eq!(
+                (place.relation.as_str(), place.page, place.tuple),
+                ("accounts", 0, 2)
+            );
+        }
+    }
+}
