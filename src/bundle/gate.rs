@@ -55,10 +55,8 @@ pub(super) fn look(
             found(format!("{OWN} ({name})"));
         }
         let (name, value) = field(line);
-        if let Some(value) = value {
-            if let Some(rule) = likely(&name, &value, level) {
-                found(rule);
-            }
+        if let Some(rule) = value.and_then(|value| likely(&name, &value, level)) {
+            found(rule);
         }
     }
     // One file is one document; where it isn't, nothing of it was looked at field by field.

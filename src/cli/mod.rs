@@ -3,6 +3,7 @@ mod args;
 mod commands;
 mod complete;
 mod fault;
+mod log_moments;
 mod person;
 mod redis;
 mod rounds;
@@ -17,7 +18,6 @@ use clap::Parser as _;
 
 use crate::model::ExitCode;
 use crate::view::Console;
-
 use args::Args;
 pub use args::command;
 use fault::Fault;

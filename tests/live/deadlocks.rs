@@ -132,7 +132,7 @@ fn collecting(bin_dir: PathBuf, destination: &str) -> ServerOptions {
 }
 
 /// A log by its name, wherever below the server's folder it lies.
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+pub fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     std::fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
         let path = entry.path();
         if path.is_dir() {

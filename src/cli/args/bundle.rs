@@ -17,7 +17,7 @@ pub struct CaptureArgs {
     /// For so long (every 2 s where --every isn't given); without it until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = wait)]
     pub time: Option<Duration>,
-    /// What the server's log tells, by structure (may be given several times): never its whole text
+    /// What the server's log tells from an hour before on, by structure and never its whole text (may be given several times)
     #[arg(long, value_name = "FILE")]
     pub log: Vec<PathBuf>,
     /// The folder that the bundle is made in
@@ -34,7 +34,7 @@ pub struct CaptureArgs {
     pub unredacted: bool,
     /// Addresses, logins, databases and applications as tokens: the same is the same, and which it was only the key tells, which
     /// is kept with the journals and not in the bundle
-    #[arg(long, conflicts_with = "unredacted")]
+    #[arg(long, conflicts_with_all = ["unredacted", "log"])]
     pub tokens: bool,
     #[command(flatten)]
     pub redis: RedisArgs,
@@ -93,7 +93,7 @@ fn size(text: &str) -> Result<u64, String> {
         "G" | "GiB" | "GB" => 1 << 30,
         _ => return Err(format!("{text}: a size such as 512MiB")),
     };
-    let bytes = number.checked_mul(unit).unwrap_or(u64::MAX);
+    let bytes = number.saturating_mul(unit);
     if (MIN_SIZE..=MAX_SIZE).contains(&bytes) {
         Ok(bytes)
     } else {

@@ -15,6 +15,10 @@ pub struct ReportArgs {
     /// times)
     #[arg(long, value_name = "RUN")]
     pub journal: Vec<String>,
+    /// The server's log, for the timeline, from an hour before the first capture to an hour after the last (may be given several
+    /// times)
+    #[arg(long, value_name = "FILE")]
+    pub log: Vec<PathBuf>,
     /// The design that settings and workloads are compared with: budget.yaml and what it is made of (may be given several times)
     #[arg(long, value_name = "PATH")]
     pub budget: Vec<PathBuf>,

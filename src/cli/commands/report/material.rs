@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use chrono::TimeDelta;
+
 use super::captures;
 use crate::budget;
 use crate::cli::args::budget::BudgetInput;
 use crate::cli::args::report::ReportArgs;
 use crate::cli::commands::{Context, budget as budget_files, runbook};
 use crate::cli::fault::Fault;
+use crate::cli::log_moments;
 use crate::cli::settings::{self, ActSettings};
 use crate::journal::{self, Event, Record};
-use crate::model::Target;
+use crate::model::{LogMoment, Target, Timestamp};
 use crate::postmortem::{self, Course, Material, Postmortem};
 use crate::view;
 
@@ -39,6 +42,9 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
     );
     let mut course = Course::new(thresholds, followed);
     let supplies = ordered.each(&mut |snapshot| course.add(snapshot))?;
+    let mut log = beside.log;
+    log.extend(of_logs(&args.log, &course, &records)?);
+    log.sort_by_key(|moment| moment.at);
     if let Some(target) = &course.target {
         for other in strangers(&records, target) {
             ctx.console.warn(&format!(
@@ -53,10 +59,35 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
         course,
         gaps: beside.gaps,
         records,
-        log: beside.log,
+        log,
         design,
         roles_only: args.roles_only,
     }))
+}
+
+/// What the given logs tell of the time around the captures and runs.
+fn of_logs(
+    logs: &[PathBuf],
+    course: &Course,
+    records: &[Vec<Record>],
+) -> Result<Vec<LogMoment>, Fault> {
+    const AFTER: TimeDelta = TimeDelta::hours(1);
+    let captured = course
+        .span()
+        .into_iter()
+        .flat_map(|(first, last)| [first, last]);
+    let done = records.iter().flatten().map(|record| record.at);
+    let times: Vec<Timestamp> = captured.chain(done).collect();
+    let first = times.iter().min().copied();
+    let last = times
+        .iter()
+        .max()
+        .map(|at| Timestamp::new(at.utc() + AFTER));
+    let mut all = Vec::new();
+    for log in logs {
+        all.extend(log_moments::of(log, first, last)?);
+    }
+    Ok(all)
 }
 
 /// Journals of another server, by how they call it.

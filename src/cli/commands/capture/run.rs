@@ -1,0 +1,87 @@
+//! The way of a capture, from its folder to its end.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::begin::{make, names, new_key};
+use super::finish::finish;
+use super::take::take;
+use super::tape::Tape;
+use crate::bundle::{BUNDLE_FORMAT, Head, Tokens};
+use crate::cli::args::bundle::CaptureArgs;
+use crate::cli::commands::Context;
+use crate::cli::fault::Fault;
+use crate::cli::redis::capture as redis_capture;
+use crate::cli::redis::place as redis_place;
+use crate::cli::rounds::{self, local_now};
+use crate::cli::secrets;
+use crate::cli::settings::{self as cli_settings, ConnectSettings};
+use crate::model::{ExitCode, Millis, RedactionLevel};
+use crate::view::bundle::Gauge;
+
+/// Where `--for` is given and `--every` isn't.
+const USUAL: Duration = Duration::from_secs(2);
+
+pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, Fault> {
+    let mut settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
+    let level = if args.unredacted {
+        ctx.console.warn(
+            "--unredacted: values in statements and names are kept as they are; the bundle's name says so",
+        );
+        RedactionLevel::None
+    } else {
+        RedactionLevel::Redacted
+    };
+    settings.round.redaction = level;
+    let every = args.every.or_else(|| args.time.map(|_| USUAL));
+    let mut head = Head {
+        format: BUNDLE_FORMAT.into(),
+        stanch: env!("CARGO_PKG_VERSION").into(),
+        started_at: local_now(),
+        target: rounds::target(&settings),
+        every_ms: every.map(|every| Millis::from(every).0),
+        for_ms: args.time.map(|time| Millis::from(time).0),
+        redaction: level,
+    };
+    let tokens = if args.tokens {
+        let key = new_key(ctx, &head)?;
+        Some(Rc::new(Tokens::new(key)))
+    } else {
+        None
+    };
+    if let Some(tokens) = &tokens {
+        tokens.hide_target(&mut head.target);
+    }
+    let mut tape = Tape {
+        folder: make(args, &head)?,
+        tokens: tokens.clone(),
+        names: names(&settings),
+        target: head.target.clone(),
+        worst: None,
+        gauge: (every.is_some() && ctx.stderr_is_terminal).then(Gauge::default),
+        connected: None,
+        redis: None,
+        failed: None,
+    };
+    ctx.console
+        .note(&format!("capturing into {}", tape.folder.path().display()));
+    redis_place::warn_of_password(ctx, &args.redis);
+    let address = match args.redis.redis {
+        Some(_) => redis_place::address(&args.redis, None, ctx.env)?,
+        None => None,
+    };
+    let config = cli_settings::redis_config(ctx.env)?;
+    tape.redis = address.clone().map(|address| {
+        redis_capture::start(address, config, level == RedactionLevel::Redacted, tokens)
+    });
+    let end = take(ctx, &mut tape, &settings, every, args.time).await?;
+    let end = tape.rest_of_redis(ctx, end).await;
+    for log in &args.log {
+        tape.log(log, head.started_at);
+    }
+    if let Some(connected) = tape.connected.take() {
+        connected.close().await;
+    }
+    let known = secrets::known(ctx.env, Some(&settings), address.as_ref());
+    finish(ctx, args, tape, &known, &head, end)
+}
