@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::folder::pretty;
 use super::known::KnownSecrets;
 use super::layout::{FRAMES, frame_of};
 use super::redact::{self, Reduced};
@@ -55,24 +56,33 @@ pub(super) fn look(
             found(format!("{OWN} ({name})"));
         }
         let (name, value) = field(line);
-        if let Some(rule) = value.and_then(|value| likely(&name, &value, level)) {
+        if let Some(rule) = value.and_then(|value| likely(file, &name, &value, level)) {
             found(rule);
         }
     }
-    // One file is one document; where it isn't, nothing of it was looked at field by field.
-    if file.starts_with(FRAMES) && frame_of(file).is_none()
-        || file.starts_with(FRAMES) && format::parse(file.as_ref(), bytes).is_err()
-    {
-        hits.push(Hit {
-            file: file.to_owned(),
-            line: 0,
-            rule: "not-a-snapshot".into(),
-        });
-    }
+    // It was looked at field by field, a field a line: so it must be written.
+    let whole = if file.ends_with(".json") && !is_as_written(bytes) {
+        Some("not-as-written")
+    } else if frame_of(file).is_some() && format::parse(file.as_ref(), bytes).is_err() {
+        Some("not-a-snapshot")
+    } else {
+        None
+    };
+    hits.extend(whole.map(|rule| Hit {
+        file: file.to_owned(),
+        line: 0,
+        rule: rule.into(),
+    }));
     hits
 }
 
-fn likely(name: &str, value: &str, level: RedactionLevel) -> Option<String> {
+/// As every file of a bundle is.
+fn is_as_written(bytes: &[u8]) -> bool {
+    let value = serde_json::from_slice::<serde_json::Value>(bytes);
+    value.is_ok_and(|value| pretty(&value).is_ok_and(|own| own == bytes))
+}
+
+fn likely(file: &str, name: &str, value: &str, level: RedactionLevel) -> Option<String> {
     if is_statement(name) {
         match redact::statement(value, level) {
             Reduced::Kept => return None,
@@ -83,10 +93,10 @@ fn likely(name: &str, value: &str, level: RedactionLevel) -> Option<String> {
     if level == RedactionLevel::None {
         return None;
     }
-    let rule = if is_name(name) {
-        sql::detect_named(value)
-    } else {
+    let rule = if is_text(file, name) {
         sql::detect(value)
+    } else {
+        sql::detect_named(value)
     };
     rule.map(|rule| rule.name().to_owned())
 }
@@ -96,21 +106,11 @@ fn is_statement(name: &str) -> bool {
     matches!(name, "query" | "statement")
 }
 
-/// Fields that hold names, which may look like anything.
-fn is_name(name: &str) -> bool {
-    matches!(
-        name,
-        "user"
-            | "database"
-            | "name"
-            | "schema"
-            | "gid"
-            | "owner"
-            | "value"
-            | "sha256"
-            | "host"
-            | "conninfo"
-    )
+/// Fields that hold free text, as opposed to names, which may look like anything. In reports of Redis and in what a log told
+/// each field may be a stranger's.
+fn is_text(file: &str, name: &str) -> bool {
+    !file.starts_with(FRAMES) && file.contains('/')
+        || matches!(name, "application_name" | "message" | "why" | "what")
 }
 
 /// The name and the text of a line of our own JSON: one field a line, or one element.

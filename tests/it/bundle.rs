@@ -524,3 +524,19 @@ fn a_rule_is_passed_over_for_a_reason() {
     let allowed = &sealed.manifest.allowed[0];
     assert_eq!((allowed.rule.as_str(), allowed.places), ("email", 1));
 }
+
+/// The gate reads a field a line: whatever is written otherwise isn't looked at, and so isn't sealed.
+#[test]
+fn a_file_that_was_written_otherwise_is_not_sealed() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    ended(&mut written(&root));
+    let frame = Bundle::open(&root).expect("a bundle").frames()[0].clone();
+    let path = root.join(frame.path);
+    let value: serde_json::Value =
+        serde_json::from_slice(&fs::read(&path).expect("a frame")).expect("JSON");
+    fs::write(&path, value.to_string()).expect("written");
+    let to = place.path().join("x.tar.zst");
+    let error = bundle::seal(&root, &to, &nothing(), &[]).expect_err("refused");
+    assert!(error.to_string().contains(":0: not-as-written"), "{error}");
+}

@@ -96,6 +96,12 @@ async fn every_report_replays_every_frame() {
             }
         }
     }
+    let counted = from(&["pg", "deadlocks", "--json"], &sealed);
+    assert_eq!(
+        counted.json()["schema"],
+        "stanch.deadlocks/1",
+        "{counted:?}"
+    );
     let verified = run(command(&[
         "bundle",
         "verify",

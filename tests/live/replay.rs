@@ -87,6 +87,11 @@ async fn storm() {
     same_bytes(Incident::Storm).await;
 }
 
+#[tokio::test]
+async fn pool_timeouts() {
+    same_bytes(Incident::PoolTimeouts).await;
+}
+
 /// A file saved by one report serves every other: it holds the whole round.
 #[tokio::test]
 async fn any_report_saves_the_whole_round() {

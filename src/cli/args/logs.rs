@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 
-use super::{ConnectArgs, limit};
+use super::{AtArgs, ConnectArgs, limit};
 use crate::model::LogFormat;
 
 #[derive(Debug, ClapArgs)]
@@ -50,6 +50,11 @@ pub struct DeadlockArgs {
     /// Without a log: how far apart the two looks are
     #[arg(long = "for", value_name = "TIME", value_parser = limit, default_value = "10s", conflicts_with = "logs")]
     pub window: Duration,
+    /// The counters and settings of a bundle instead, from its first frame to the last (or --at); nothing is connected to
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["logs", "host", "port", "username", "dbname"], help_heading = "Snapshots")]
+    pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub at: AtArgs,
     #[command(flatten)]
     pub connect: ConnectArgs,
 }

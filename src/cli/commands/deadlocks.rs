@@ -13,11 +13,19 @@ use crate::cli::rounds;
 use crate::cli::settings::ConnectSettings;
 use crate::cli::stop::{Stop, Stops};
 use crate::logs::{self, Prefix, ScanOptions, Wanted, Zone};
-use crate::model::{ExitCode, Timestamp};
+use crate::model::{ExitCode, Snapshot, Timestamp};
 use crate::source::postgres::{Parts, round};
+use crate::source::saved::{self, When};
 use crate::view::{self, Progress};
 
 pub async fn run(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
+    if let Some(path) = &args.from {
+        let first = saved::load(path, When::First)?;
+        let last = saved::load(path, args.at.at.unwrap_or_default())?;
+        rounds::tell_of(ctx, path, &last);
+        let before = (first.number != last.number).then_some(&first.snapshot);
+        return counted(ctx, args, before, &last.snapshot);
+    }
     if args.logs.is_empty() {
         live(ctx, args).await
     } else {
@@ -134,7 +142,17 @@ async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fa
     .await;
     connected.close().await;
     let (before, after) = looks?;
-    let report = deadlocks::live(Some(&before), &after);
+    counted(ctx, args, Some(&before), &after)
+}
+
+/// What the counters and settings say.
+fn counted(
+    ctx: &mut Context<'_>,
+    args: &DeadlockArgs,
+    before: Option<&Snapshot>,
+    after: &Snapshot,
+) -> Result<ExitCode, Fault> {
+    let report = deadlocks::live(before, after);
     if ctx.console.list.is_some() {
         view::lists(ctx.console, &view::Table::sheets(&report.data))?;
     }

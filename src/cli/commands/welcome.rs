@@ -13,6 +13,7 @@ stanch: what is wrong with this PostgreSQL, and what to do about it
   stanch drill lock-chain                       a throwaway server with that incident on it
 
 Every slot taken? Log in as a superuser (-U postgres), or --wait-slot 60s.
+For the day after: stanch capture -d … keeps the evidence, stanch report makes the postmortem of it.
 The rest: stanch --help. A finding's meaning: stanch explain ID.
 ";
 
