@@ -56,7 +56,13 @@ pub(super) fn look(
             found(format!("{OWN} ({name})"));
         }
         let (name, value) = field(line);
-        if let Some(rule) = value.and_then(|value| likely(file, &name, &value, level)) {
+        // What is no field is looked at as it stands.
+        let rule = match value {
+            Some(value) => likely(file, &name, &value, level),
+            None if level == RedactionLevel::None => None,
+            None => sql::detect(line).map(|rule| rule.name().to_owned()),
+        };
+        if let Some(rule) = rule {
             found(rule);
         }
     }

@@ -6,12 +6,15 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
+
 use super::error::BundleError;
 use super::format;
 use super::layout::{
     BUNDLE_FAMILY, BUNDLE_FORMAT, END, End, FRAMES, FrameRef, GAPS, Gap, HEAD, Head, LOGS,
     MANIFEST, Manifest, REDIS, RedisRef, frame_of, redis_of,
 };
+use super::seal::hex;
 use super::unpack;
 use crate::model::Snapshot;
 
@@ -51,6 +54,10 @@ impl Bundle {
         let meta = fs::metadata(path).map_err(|error| io_error(path, error))?;
         if meta.is_dir() {
             return Ok(true);
+        }
+        // A pipe is read once only: it is a snapshot.
+        if !meta.is_file() {
+            return Ok(false);
         }
         let mut magic = [0; 4];
         let read = File::open(path)
@@ -131,6 +138,12 @@ impl Bundle {
         let manifest = manifest
             .map(|bytes| parsed(path, MANIFEST, &bytes))
             .transpose()?;
+        if kind == Kind::Sealed && manifest.is_none() {
+            return Err(BundleError::Damaged {
+                path: path.to_path_buf(),
+                what: format!("it has no {MANIFEST}, which every sealed bundle has"),
+            });
+        }
         let mut frames: Vec<FrameRef> = names.iter().filter_map(|name| frame_of(name)).collect();
         frames.sort_by_key(|frame| frame.number);
         let logs = names.iter().filter(|name| name.starts_with(LOGS));
@@ -259,21 +272,37 @@ impl Bundle {
     /// When it can't be read, or is damaged.
     pub fn frame(&self, frame: &FrameRef) -> Result<Snapshot, BundleError> {
         let bytes = self.read(&frame.path)?;
-        Ok(format::parse(&self.place(&frame.path), &bytes)?)
+        self.parsed(&frame.path, &bytes)
     }
 
-    /// Every frame, in the order in which they were taken; not all at once.
+    /// Every frame, in the order in which they were taken; not all at once. One that is damaged costs itself alone.
     ///
     /// # Errors
-    /// When one can't be read, or is damaged.
-    pub fn each_frame(&self, each: &mut dyn FnMut(&FrameRef, Snapshot)) -> Result<(), BundleError> {
+    /// When the archive or the folder can't be read.
+    pub fn each_frame(
+        &self,
+        each: &mut dyn FnMut(&FrameRef, Result<Snapshot, BundleError>),
+    ) -> Result<(), BundleError> {
         self.each(&mut |name, bytes| {
             let frame = self.frames.iter().find(|frame| frame.path == name);
             if let Some(frame) = frame {
-                each(frame, format::parse(&self.place(name), bytes)?);
+                each(frame, self.parsed(name, bytes));
             }
             Ok(())
         })
+    }
+
+    /// A frame, as it was sealed.
+    fn parsed(&self, name: &str, bytes: &[u8]) -> Result<Snapshot, BundleError> {
+        let listed = self.manifest.iter().flat_map(|manifest| &manifest.files);
+        let listed = listed.into_iter().find(|file| file.path == name);
+        if listed.is_some_and(|file| file.sha256 != hex(&Sha256::digest(bytes))) {
+            return Err(BundleError::Damaged {
+                path: self.place(name),
+                what: "it was changed after it was sealed".into(),
+            });
+        }
+        Ok(format::parse(&self.place(name), bytes)?)
     }
 
     /// Every frame in the order in which they were taken, read one at a time as they are asked for.
@@ -302,7 +331,7 @@ impl Bundle {
                 }
                 None => self.read(&frame.path)?,
             };
-            Ok(format::parse(&self.place(&frame.path), &bytes)?)
+            self.parsed(&frame.path, &bytes)
         }))
     }
 

@@ -102,9 +102,8 @@ fn names(snapshot: &mut Snapshot) {
         of_name(&mut relation.schema);
         of_name(&mut relation.name);
     }
-    // A gid stays as it is otherwise: it is what COMMIT PREPARED needs.
+    // A gid stays as it is: it is what COMMIT PREPARED needs. The gate looks at it.
     for prepared in snapshot.prepared.get_mut().into_iter().flatten() {
-        of_name(&mut prepared.gid);
         name(&mut prepared.owner);
         name(&mut prepared.database);
     }

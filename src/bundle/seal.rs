@@ -43,7 +43,7 @@ const TOLD: usize = 20;
 
 fn told(hits: &[Hit]) -> String {
     let mut lines = vec![format!(
-        "{} of what may be secret in it",
+        "{} that may not be sealed",
         crate::model::count(hits.len(), "place")
     )];
     lines.extend(hits.iter().take(TOLD).map(ToString::to_string));

@@ -100,6 +100,16 @@ pub(super) fn each(path: &Path, each: &mut Each<'_>) -> Result<String, BundleErr
         }
         each(&name, &bytes)?;
     }
+    // Padding is all that may follow.
+    let mut rest = archive.into_inner();
+    let mut buffer = [0; 8192];
+    loop {
+        match rest.read(&mut buffer).map_err(damaged)? {
+            0 => break,
+            read if buffer[..read].iter().all(|byte| *byte == 0) => {}
+            _ => return Err(refused("something follows behind its end".into())),
+        }
+    }
     top.ok_or_else(|| BundleError::NotABundle(path.to_path_buf()))
 }
 

@@ -13,6 +13,7 @@ use super::fault::Fault;
 use super::settings::{self, ConnectSettings};
 use super::stop::Stop;
 use super::terminal;
+use crate::analysis::glance;
 use crate::analysis::{Report, triage};
 use crate::bundle;
 use crate::model::{ExitCode, RedactionLevel, Section, Snapshot, Target, Timestamp};
@@ -95,7 +96,7 @@ async fn run_job<D: Serialize + Table>(
     job: Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
     if let Some(path) = &args.from {
-        let loaded = saved::load(path, args.at.at.unwrap_or_default())?;
+        let loaded = saved::load(path, args.at.at.unwrap_or_default(), glance::weight)?;
         tell_of(ctx, path, &loaded);
         return show(ctx, &loaded.snapshot, args, &job);
     }

@@ -7,17 +7,31 @@ use crate::model::Secret;
 use crate::source::postgres::Environment;
 use crate::source::redis::RedisAddress;
 
-/// Parts of names of variables that hold secrets.
-const CALLED: [&str; 4] = ["PASS", "TOKEN", "SECRET", "APIKEY"];
+/// How names of variables end that hold secrets, part by part: not COMPASS_HOST.
+const CALLED: [&str; 8] = [
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "TOKEN",
+    "SECRET",
+    "APIKEY",
+    "PASS",
+    "CREDENTIALS",
+];
+
+fn is_called_secret(name: &str) -> bool {
+    let upper = name.to_uppercase();
+    upper
+        .split('_')
+        .any(|part| CALLED.contains(&part) || CALLED[..6].iter().any(|word| part.ends_with(word)))
+}
 
 /// Of the environment alone.
 pub fn of_environment(env: &Environment) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (name, value) in env.all() {
-        let upper = name.to_uppercase();
-        // A path or a switch is no secret: SSH_ASKPASS, PASSWORD_STORE_DIR.
-        let is_value = !value.starts_with('/') && !value.chars().all(char::is_alphabetic);
-        if CALLED.iter().any(|part| upper.contains(part)) && is_value {
+        // A path is no secret: SSH_ASKPASS, PASSWORD_STORE_DIR.
+        if is_called_secret(name) && !value.starts_with('/') {
             found.push((name.clone(), value.clone()));
         }
         if let Some(password) = of_url(value) {
@@ -49,6 +63,21 @@ pub fn known(
             )
         }));
     }
+    // A password that is the login's or the database's own name can't be kept out.
+    let plans = settings
+        .into_iter()
+        .flat_map(|s| s.rescue.iter().chain([&s.plan]));
+    let names: Vec<&str> = plans
+        .flat_map(|plan| &plan.places)
+        .flat_map(|place| {
+            [
+                place.user.as_str(),
+                place.database.as_str(),
+                place.host.as_str(),
+            ]
+        })
+        .collect();
+    found.retain(|(_, value)| !names.contains(&value.as_str()));
     let of_redis = redis.and_then(RedisAddress::password);
     found.extend(of_redis.map(|text| ("password of Redis".to_owned(), text.to_owned())));
     KnownSecrets::new(found)
@@ -74,12 +103,18 @@ mod tests {
             ("SSH_ASKPASS", "/usr/bin/askpass"),
             ("DATABASE_URL", "postgres://u:p%40ssword@h/d"),
             ("HOME", "/root"),
+            ("COMPASS_HOST", "127.0.0.1"),
+            ("APP_JWT_SECRET", "onlyletters"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into_iter()
         .collect();
         let found = of_environment(&env);
-        let expected = [("DATABASE_URL", "p@ssword"), ("PGPASSWORD", "hunter22")];
+        let expected = [
+            ("APP_JWT_SECRET", "onlyletters"),
+            ("DATABASE_URL", "p@ssword"),
+            ("PGPASSWORD", "hunter22"),
+        ];
         assert_eq!(found, expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
     }
 }

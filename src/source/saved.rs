@@ -13,7 +13,7 @@ pub enum When {
     #[default]
     Last,
     First,
-    /// The one with the most sessions waiting for locks, and of those alike the one with the most connections.
+    /// The one that weighs most, the first of those alike.
     Worst,
     /// From 1.
     Number(usize),
@@ -39,9 +39,13 @@ const LOOK: &str = "look";
 ///
 /// # Errors
 /// When it can't be read, isn't ours, is damaged, is of another format, or has no such frame.
-pub fn load(path: &Path, when: When) -> Result<Loaded, BundleError> {
+pub fn load<W: Ord>(
+    path: &Path,
+    when: When,
+    weigh: fn(&Snapshot) -> W,
+) -> Result<Loaded, BundleError> {
     let bundle = Bundle::open(path)?;
-    let frame = choose(&bundle, when)?;
+    let frame = choose(&bundle, when, weigh)?;
     let mut snapshot = bundle.frame(&frame)?;
     if snapshot.redis.is_none()
         && let Some(look) = nearest(&bundle, LOOK, frame.at)
@@ -65,7 +69,11 @@ pub fn load(path: &Path, when: When) -> Result<Loaded, BundleError> {
 ///
 /// # Errors
 /// When there is none.
-pub fn choose(bundle: &Bundle, when: When) -> Result<FrameRef, BundleError> {
+pub fn choose<W: Ord>(
+    bundle: &Bundle,
+    when: When,
+    weigh: fn(&Snapshot) -> W,
+) -> Result<FrameRef, BundleError> {
     let frames = bundle.frames();
     let none = |what: String| BundleError::NoSuchFrame {
         path: bundle.path().to_path_buf(),
@@ -102,9 +110,11 @@ pub fn choose(bundle: &Bundle, when: When) -> Result<FrameRef, BundleError> {
             by(Timestamp::new(if passed_midnight { next } else { then }))
         }
         When::Worst => {
-            let mut worst: Option<((usize, usize), FrameRef)> = None;
+            let mut worst: Option<(W, FrameRef)> = None;
             bundle.each_frame(&mut |frame, snapshot| {
-                let weight = weight(&snapshot);
+                // One that is damaged isn't the worst of those that can be shown.
+                let Ok(snapshot) = snapshot else { return };
+                let weight = weigh(&snapshot);
                 if worst.as_ref().is_none_or(|(most, _)| weight > *most) {
                     worst = Some((weight, frame.clone()));
                 }
@@ -118,7 +128,12 @@ pub fn choose(bundle: &Bundle, when: When) -> Result<FrameRef, BundleError> {
 ///
 /// # Errors
 /// When it can't be read, or a bundle has no such report.
-pub fn redis(path: &Path, report: &str, when: When) -> Result<(Vec<u8>, PathBuf), BundleError> {
+pub fn redis<W: Ord>(
+    path: &Path,
+    report: &str,
+    when: When,
+    weigh: fn(&Snapshot) -> W,
+) -> Result<(Vec<u8>, PathBuf), BundleError> {
     if !Bundle::is_bundle(path)? {
         let bytes = std::fs::read(path).map_err(|error| BundleError::Io {
             path: path.to_path_buf(),
@@ -130,14 +145,17 @@ pub fn redis(path: &Path, report: &str, when: When) -> Result<(Vec<u8>, PathBuf)
     let at = match (when, bundle.frames()) {
         // Of a server that was never read there may be a Redis that was.
         (When::Last, []) => bundle.redis().last().map(|report| report.at),
-        _ => Some(choose(&bundle, when)?.at),
+        _ => Some(choose(&bundle, when, weigh)?.at),
     };
     let found = at.and_then(|at| nearest(&bundle, report, at));
-    let found = found.ok_or_else(|| BundleError::NoSuchFrame {
-        path: path.to_path_buf(),
-        what: format!(
-            "no report {report:?} of Redis in it (stanch capture --redis URL keeps them)"
-        ),
+    let found = found.ok_or_else(|| {
+        let mut gaps = bundle.gaps().iter();
+        let gap = gaps.find(|gap| gap.what.strip_prefix("redis ") == Some(report));
+        let why = gap.map_or("stanch capture --redis URL keeps them", |gap| &gap.why);
+        BundleError::NoSuchFrame {
+            path: path.to_path_buf(),
+            what: format!("no report {report:?} of Redis in it: {why}"),
+        }
     })?;
     Ok((bundle.read(&found.path)?, bundle.place(&found.path)))
 }
@@ -147,14 +165,6 @@ pub fn nearest(bundle: &Bundle, report: &str, at: Timestamp) -> Option<RedisRef>
     let of_name = bundle.redis().iter().filter(|found| found.report == report);
     let far = |found: &&RedisRef| found.at.age_at(at).max(at.age_at(found.at));
     of_name.min_by_key(far).cloned()
-}
-
-/// Sessions that wait for locks, and connections.
-fn weight(snapshot: &Snapshot) -> (usize, usize) {
-    let sessions = snapshot.activity.rows();
-    let waiting = sessions.iter().filter(|session| session.waits_on_lock());
-    let taken = sessions.iter().filter(|session| session.takes_slot());
-    (waiting.count(), taken.count())
 }
 
 fn shown(at: Timestamp) -> String {

@@ -9,7 +9,7 @@ use stanch::bundle::{
     self, Bundle, BundleError, End, Folder, Gap, Head, Kept, KnownSecrets, SealError,
 };
 use stanch::model::{RedactionLevel, Snapshot, Timestamp};
-use stanch::source::saved::{self, When};
+use stanch::source::saved::{self, Loaded, When};
 
 use crate::corpus::{PLANTED, Place};
 
@@ -48,6 +48,10 @@ fn head(snapshot: &Snapshot) -> Head {
         for_ms: None,
         redaction: RedactionLevel::Redacted,
     }
+}
+
+fn load(path: &Path, when: When) -> Result<Loaded, BundleError> {
+    saved::load(path, when, stanch::analysis::glance::weight)
 }
 
 fn gap(at: Timestamp) -> Gap {
@@ -141,19 +145,19 @@ fn frames_are_what_was_put_in() {
         let bundle = Bundle::open(path).expect("a bundle");
         let mut read = Vec::new();
         bundle
-            .each_frame(&mut |_, snapshot| read.push(snapshot))
+            .each_frame(&mut |_, snapshot| read.push(snapshot.expect("a frame")))
             .expect("read");
         assert!(read == all);
-        let last = saved::load(path, When::Last).expect("the last");
+        let last = load(path, When::Last).expect("the last");
         assert!(Some(&last.snapshot) == all.last());
         assert_eq!((last.number, last.of), (all.len(), all.len()));
-        let second = saved::load(path, When::At(all[1].taken_at.utc())).expect("the second");
+        let second = load(path, When::At(all[1].taken_at.utc())).expect("the second");
         assert_eq!(second.number, 2);
         let after = all[1].taken_at.utc() + chrono::Duration::microseconds(1);
-        assert_eq!(saved::load(path, When::At(after)).expect("still").number, 2);
+        assert_eq!(load(path, When::At(after)).expect("still").number, 2);
         let before = all[0].taken_at.utc() - chrono::Duration::seconds(1);
-        assert!(saved::load(path, When::At(before)).is_err());
-        assert!(saved::load(path, When::Number(99)).is_err());
+        assert!(load(path, When::At(before)).is_err());
+        assert!(load(path, When::Number(99)).is_err());
     }
 }
 
@@ -175,7 +179,7 @@ fn what_was_cut_off_is_read_and_says_so() {
         (captures().len(), 1)
     );
     assert!(bundle.why_partial().expect("partial").contains("cut off"));
-    let loaded = saved::load(&root, When::First).expect("the first");
+    let loaded = load(&root, When::First).expect("the first");
     assert!(loaded.why_partial.is_some());
     let sealed = bundle::seal(&root, &place.path().join("x.tar.zst"), &nothing(), &[]);
     assert!(sealed.expect("sealed").manifest.why_partial.is_some());
@@ -480,7 +484,9 @@ fn no_secret_is_in_a_sealed_bundle() {
     let bundle = Bundle::open(&to).expect("a bundle");
     bundle
         .each_frame(&mut |_, snapshot| {
-            text.push_str(&serde_json::to_string_pretty(&snapshot.activity).expect("JSON"));
+            text.push_str(
+                &serde_json::to_string_pretty(&snapshot.expect("a frame").activity).expect("JSON"),
+            );
         })
         .expect("read");
     let all = PLANTED.iter().map(|secret| (secret.name, secret.secret));

@@ -7,12 +7,15 @@ use super::stampede::Stampede;
 use crate::analysis::{catalog, redis_command, triage::Finding};
 use crate::model::{
     FindingId, Guarded, Millis, Percent, Protection, RedisCoverage, RedisInfo, RedisTarget,
-    Severity, Snapshot, counted, thousands,
+    Severity, Snapshot, Timestamp, counted, thousands,
 };
 
 /// All that was seen in one look.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Look {
+    /// By the clock of the Redis; unknown in files of older versions.
+    #[serde(default)]
+    pub taken_at: Option<Timestamp>,
     pub target: RedisTarget,
     pub coverage: RedisCoverage,
     /// `None` where INFO isn't permitted.
@@ -75,7 +78,8 @@ impl Look {
         Some(Self::deserialize(value).map_err(|error| error.to_string()))
     }
 
-    pub fn part(&self) -> RedisPart {
+    /// `beside`: when the snapshot was taken that it is shown with.
+    pub fn part(&self, beside: Timestamp) -> RedisPart {
         let mut words = vec![format!(
             "{} {} at {}",
             self.target
@@ -106,6 +110,13 @@ impl Look {
                     thousands(most)
                 ));
             }
+        }
+        // A look of another time isn't one of now.
+        const SAME: Millis = Millis::from_secs(15);
+        if let Some(at) = self.taken_at
+            && at.age_at(beside).max(beside.age_at(at)) > SAME
+        {
+            words.push(format!("looked at {} UTC", at.utc().format("%H:%M:%S")));
         }
         RedisPart {
             target: Some(self.target.clone()),

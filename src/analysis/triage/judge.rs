@@ -162,7 +162,7 @@ impl Report<Triage> {
                 }
                 data.findings.extend(found);
                 data.unknown.extend(look.unknown());
-                data.redis = Some(look.part());
+                data.redis = Some(look.part(snapshot.taken_at));
             }
             Err(why) => {
                 data.unknown.push(format!("redis.*, queue.*: {why}"));

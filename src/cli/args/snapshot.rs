@@ -108,18 +108,23 @@ pub fn when(text: &str) -> Result<When, String> {
     if let Ok(number) = text.parse() {
         return Ok(When::Number(number));
     }
+    // What is said in whole seconds (or minutes) means all of that second: so it was shown.
+    let until_end = |seconds: i64| match text.contains('.') {
+        true => chrono::TimeDelta::zero(),
+        false => chrono::TimeDelta::seconds(seconds) - chrono::TimeDelta::microseconds(1),
+    };
     if let Ok(at) = chrono::DateTime::parse_from_rfc3339(text) {
-        return Ok(When::At(at.to_utc()));
+        return Ok(When::At(at.to_utc() + until_end(1)));
     }
     let bare = text.trim_end_matches(" UTC");
     for format in ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"] {
         if let Ok(at) = chrono::NaiveDateTime::parse_from_str(bare, format) {
-            return Ok(When::At(at.and_utc()));
+            return Ok(When::At(at.and_utc() + until_end(1)));
         }
     }
-    for format in ["%H:%M:%S%.f", "%H:%M"] {
+    for (format, seconds) in [("%H:%M:%S%.f", 1), ("%H:%M", 60)] {
         if let Ok(time) = chrono::NaiveTime::parse_from_str(bare, format) {
-            return Ok(When::Clock(time));
+            return Ok(When::Clock(time + until_end(seconds)));
         }
     }
     Err(

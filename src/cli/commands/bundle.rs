@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Context;
 use crate::analysis::compare::compare;
-use crate::analysis::glance::glance;
+use crate::analysis::glance::{self, glance};
 use crate::analysis::shell_word;
 use crate::bundle::{self, Bundle, Gap};
 use crate::cli::args::bundle::BundleCommand;
@@ -14,7 +14,7 @@ use crate::cli::fault::Fault;
 use crate::cli::{secrets, settings};
 use crate::model::{ExitCode, Thresholds};
 use crate::source::saved::{self, When};
-use crate::view::bundle::{Missing, Shown, Verified, compared, shown, verified};
+use crate::view::bundle::{Missing, Shown, ShownFrame, Verified, compared, shown, verified};
 use crate::view::{self, Format};
 
 pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, Fault> {
@@ -34,6 +34,12 @@ pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, F
                 Some(out) => out.clone(),
                 None => folder.canonicalize()?.with_file_name(name),
             };
+            if to.exists() {
+                return Err(Fault::Usage(format!(
+                    "{} is there already: --out FILE names another",
+                    to.display()
+                )));
+            }
             let known = secrets::known(ctx.env, None, None);
             let sealed = bundle::seal(folder, &to, &known, allow)?;
             ctx.console.note(&format!(
@@ -91,6 +97,7 @@ fn verify(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         files: checked.files,
         bytes: checked.bytes,
         sealed: !checked.unsealed,
+        redaction: bundle.head().redaction,
         whole: why_partial.is_none(),
         faults: checked.faults,
         secrets: checked.hits.iter().map(ToString::to_string).collect(),
@@ -112,10 +119,22 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
     let bundle = Bundle::open(path)?;
     let mut frames = Vec::new();
     let mut target = bundle.head().target.clone();
-    bundle.each_frame(&mut |_, snapshot| {
-        frames.push(glance(&snapshot));
-        target = snapshot.target;
+    let mut gaps = missing(bundle.gaps());
+    bundle.each_frame(&mut |frame, snapshot| match snapshot {
+        Ok(snapshot) => {
+            frames.push(ShownFrame {
+                number: frame.number,
+                seen: glance(&snapshot),
+            });
+            target = snapshot.target;
+        }
+        Err(error) => gaps.push(Missing {
+            at: frame.at,
+            what: format!("frame {}", frame.number),
+            why: error.to_string(),
+        }),
     })?;
+    let damaged = gaps.len() > bundle.gaps().len();
     let shown_path = path.display().to_string();
     let word = shell_word(&shown_path);
     let head = bundle.head();
@@ -131,7 +150,7 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         ended_at: bundle
             .end()
             .map(|end| end.at)
-            .or_else(|| frames.last().map(|frame| frame.at)),
+            .or_else(|| frames.last().map(|frame| frame.seen.at)),
         redaction: head.redaction,
         why_partial: bundle.why_partial(),
         redis: bundle
@@ -140,7 +159,7 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
             .map(|report| (report.report.clone(), report.at))
             .collect(),
         logs: bundle.logs()?.len(),
-        gaps: missing(bundle.gaps()),
+        gaps,
         allowed: allowed
             .iter()
             .map(|allowed| (allowed.rule.clone(), allowed.reason.clone()))
@@ -153,7 +172,11 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         frames,
     };
     told(ctx, &result, shown)?;
-    Ok(ExitCode::Ok)
+    Ok(if damaged {
+        ExitCode::Input
+    } else {
+        ExitCode::Ok
+    })
 }
 
 fn diff(
@@ -170,8 +193,23 @@ fn diff(
     } else {
         When::First
     };
-    let earlier = saved::load(before, at.unwrap_or(first))?;
-    let later = saved::load(after.unwrap_or(before), to.unwrap_or_default())?;
+    let earlier = saved::load(before, at.unwrap_or(first), glance::weight)?;
+    let later = saved::load(
+        after.unwrap_or(before),
+        to.unwrap_or_default(),
+        glance::weight,
+    )?;
+    let place = |loaded: &saved::Loaded| {
+        let target = &loaded.snapshot.target;
+        (target.host.clone(), target.port)
+    };
+    if place(&earlier) != place(&later) {
+        ctx.console.warn(&format!(
+            "two servers are compared: {} and {}",
+            earlier.snapshot.target.label(),
+            later.snapshot.target.label()
+        ));
+    }
     let result = compare(&earlier.snapshot, &later.snapshot, &thresholds);
     if ctx.console.format == Format::Json {
         #[derive(Serialize)]

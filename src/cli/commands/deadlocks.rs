@@ -7,6 +7,7 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta};
 
 use super::Context;
 use crate::analysis::deadlocks::{self, Collector};
+use crate::analysis::glance;
 use crate::cli::args::logs::DeadlockArgs;
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
@@ -20,8 +21,8 @@ use crate::view::{self, Progress};
 
 pub async fn run(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
     if let Some(path) = &args.from {
-        let first = saved::load(path, When::First)?;
-        let last = saved::load(path, args.at.at.unwrap_or_default())?;
+        let first = saved::load(path, When::First, glance::weight)?;
+        let last = saved::load(path, args.at.at.unwrap_or_default(), glance::weight)?;
         rounds::tell_of(ctx, path, &last);
         let before = (first.number != last.number).then_some(&first.snapshot);
         return counted(ctx, args, before, &last.snapshot);

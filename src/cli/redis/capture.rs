@@ -20,10 +20,13 @@ use crate::source::redis::{self, Budget, Limits, RedisAddress, Watch};
 const REPORTS: [&str; 7] = [
     "info", "look", "queues", "hotkeys", "stampede", "expiry", "bigkeys",
 ];
+/// What moves, and is read again while frames are taken.
+const AGAIN: [&str; 3] = ["info", "look", "queues"];
+const EVERY: Duration = Duration::from_secs(30);
 /// Each walk leaves the server to others, and ends.
 const WALL: Duration = Duration::from_secs(15);
 
-/// One report, or why there is none.
+/// One report (`*`: all of them), or why there is none.
 pub struct Told {
     pub report: &'static str,
     pub at: Timestamp,
@@ -52,6 +55,8 @@ impl Reading {
 struct Kept {
     redacted: bool,
     tokens: Option<Rc<Tokens>>,
+    /// There is a frame after the first.
+    again: bool,
 }
 
 impl Kept {
@@ -82,12 +87,17 @@ pub fn start(
     config: RedisConfig,
     redacted: bool,
     tokens: Option<Rc<Tokens>>,
+    again: bool,
 ) -> Reading {
     let (sender, told) = unbounded_channel();
     let stop = Rc::new(Cell::new(false));
     let watch = Stopping(Rc::clone(&stop));
     tokio::task::spawn_local(async move {
-        let kept = Kept { redacted, tokens };
+        let kept = Kept {
+            redacted,
+            tokens,
+            again,
+        };
         read(&address, &config, &kept, &watch, &sender).await;
     });
     Reading { told, stop }
@@ -115,25 +125,46 @@ async fn read(
     let mut fleet = match redis::open(address, None, limits).await {
         Ok(fleet) => fleet,
         Err(error) => {
-            for report in REPORTS {
-                tell(report, Err(error.to_string()));
-            }
+            tell("*", Err(error.to_string()));
             return;
         }
     };
-    for report in REPORTS {
-        if watch.is_stopped() {
-            tell(report, Err("not read when the capture ended".into()));
-            continue;
+    let mut due = &REPORTS[..];
+    loop {
+        for report in due {
+            if watch.is_stopped() {
+                tell(report, Err("not read when the capture ended".into()));
+                continue;
+            }
+            fleet.count_anew();
+            let value = if *report == "look" {
+                let seen = redis_look::see(&mut fleet, config, local_now, watch).await;
+                let section = redis_look::section(seen, kept.redacted);
+                serde_json::to_value(section).map_err(|error| error.to_string())
+            } else {
+                let budget = Budget::gentle(WALL);
+                redis_report(report, &mut fleet, config, budget, local_now, watch).await
+            };
+            tell(report, value.map(|value| kept.of(value)));
         }
-        let value = if report == "look" {
-            let seen = redis_look::see(&mut fleet, config, local_now, watch).await;
-            let section = redis_look::section(seen, kept.redacted);
-            serde_json::to_value(section).map_err(|error| error.to_string())
-        } else {
-            let budget = Budget::gentle(WALL);
-            redis_report(report, &mut fleet, config, budget, local_now, watch).await
-        };
-        tell(report, value.map(|value| kept.of(value)));
+        if !kept.again {
+            return;
+        }
+        // What moves is read again and again, as long as frames are taken.
+        due = &AGAIN;
+        let next = tokio::time::Instant::now() + EVERY;
+        while tokio::time::Instant::now() < next {
+            if watch.is_stopped() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        match redis::open(address, None, limits).await {
+            Ok(opened) => fleet = opened,
+            Err(error) => {
+                tell("*", Err(error.to_string()));
+                due = &[];
+            }
+        }
     }
 }

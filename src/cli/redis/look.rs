@@ -142,6 +142,7 @@ pub async fn see(
     let target = fleet.target.clone();
     let report = stampede::report(taken_at, target, coverage, groups, around);
     Ok(Look {
+        taken_at: Some(taken_at),
         target: report.head.target,
         coverage: report.head.coverage,
         info,

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::analysis::glance;
 use crate::analysis::redis::RedisReport;
 use crate::bundle::{self, Bundle, BundleError};
 use crate::cli::args::redis::KeepArgs;
@@ -41,7 +42,7 @@ fn replayed<D: DeserializeOwned>(
         return Ok(None);
     };
     let when = args.at.at.unwrap_or_default();
-    let (bytes, place) = saved::redis(path, report, when)?;
+    let (bytes, place) = saved::redis(path, report, when, glance::weight)?;
     let found: RedisReport<D> = parsed(&place, report, &bytes)?;
     if ctx.stdout_is_terminal {
         let at = found.head.taken_at.utc();
@@ -120,7 +121,7 @@ pub fn reports(path: &Path, when: When) -> Result<BTreeMap<String, serde_json::V
         return Ok(BTreeMap::new());
     }
     let bundle = Bundle::open(path)?;
-    let at = saved::choose(&bundle, when)?.at;
+    let at = saved::choose(&bundle, when, glance::weight)?.at;
     let mut found = BTreeMap::new();
     for name in ["info", "hotkeys", "bigkeys", "expiry", "stampede", "queues"] {
         let Some(report) = saved::nearest(&bundle, name, at) else {

@@ -211,6 +211,13 @@ impl Fleet {
         })
     }
 
+    /// From here on the own effect is counted anew: of a report that isn't the first over this connection.
+    pub fn count_anew(&mut self) {
+        for node in &mut self.nodes {
+            (node.commands, node.lookups) = (0, 0);
+        }
+    }
+
     /// States what all that was asked since it was opened did to the servers' statistics.
     pub fn state_own_effect(&self, coverage: &mut RedisCoverage) {
         let sum = |of: fn(&Node) -> u64| self.nodes.iter().map(of).sum();

@@ -40,7 +40,8 @@ fn numbers(glance: &Glance) -> String {
     let Some(used) = glance.used else {
         return "connections not known".into();
     };
-    let mut text = format!("{used}");
+    let most = if glance.used_is_at_most { "≤" } else { "" };
+    let mut text = format!("{most}{used}");
     if let Some(usable) = glance.usable {
         text.push_str(&format!("/{usable}"));
     }
@@ -90,6 +91,7 @@ mod tests {
         Glance {
             at: Timestamp::new(chrono::DateTime::UNIX_EPOCH),
             used: Some(active + in_transaction + idle),
+            used_is_at_most: false,
             usable: Some(usable),
             active: Some(active),
             idle_in_transaction: Some(in_transaction),

@@ -5,4 +5,6 @@ mod gauge;
 mod text;
 
 pub use gauge::Gauge;
-pub use text::{Captured, Missing, Shown, Verified, captured, compared, shown, verified};
+pub use text::{
+    Captured, Missing, Shown, ShownFrame, Verified, captured, compared, shown, verified,
+};

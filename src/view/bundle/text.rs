@@ -43,6 +43,14 @@ pub struct Captured {
     pub next: Vec<String>,
 }
 
+/// A frame by its number, which `--at` takes.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownFrame {
+    pub number: usize,
+    #[serde(flatten)]
+    pub seen: Glance,
+}
+
 /// What is in a bundle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {
@@ -55,7 +63,7 @@ pub struct Shown {
     pub ended_at: Option<Timestamp>,
     pub redaction: RedactionLevel,
     pub why_partial: Option<String>,
-    pub frames: Vec<Glance>,
+    pub frames: Vec<ShownFrame>,
     /// Report and time.
     pub redis: Vec<(String, Timestamp)>,
     pub logs: usize,
@@ -74,6 +82,7 @@ pub struct Verified {
     pub files: usize,
     pub bytes: u64,
     pub sealed: bool,
+    pub redaction: RedactionLevel,
     pub whole: bool,
     pub faults: Vec<String>,
     pub secrets: Vec<String>,
@@ -142,7 +151,12 @@ fn words(glance: &Glance) -> String {
         let of = glance
             .usable
             .map_or(String::new(), |of| format!(" of {of}"));
-        parts.push(format!("{used}{of} slots taken"));
+        let most = if glance.used_is_at_most {
+            "at most "
+        } else {
+            ""
+        };
+        parts.push(format!("{most}{used}{of} slots taken"));
     }
     if let Some(waiting) = glance.waiting.filter(|waiting| *waiting > 0) {
         parts.push(format!("{waiting} waiting for locks"));
@@ -233,7 +247,7 @@ pub fn shown(result: &Shown, style: Style) -> String {
     out
 }
 
-fn frames(out: &mut String, frames: &[Glance], style: Style) {
+fn frames(out: &mut String, frames: &[ShownFrame], style: Style) {
     if frames.is_empty() {
         return;
     }
@@ -254,22 +268,26 @@ fn frames(out: &mut String, frames: &[Glance], style: Style) {
     let age = |age: Option<Millis>| age.map_or("-".into(), |age| age.to_string());
     let rows = frames
         .iter()
-        .enumerate()
-        .map(|(n, frame)| {
-            vec![
-                (n + 1).to_string(),
-                clock(frame.at),
-                number(frame.used),
-                number(frame.usable),
-                number(frame.active),
-                number(frame.idle_in_transaction),
-                number(frame.idle),
-                number(frame.other),
-                number(frame.waiting),
-                age(frame.oldest_transaction_ms),
-                frame.failed.join(" "),
-            ]
-        })
+        .map(
+            |ShownFrame {
+                 number: n,
+                 seen: frame,
+             }| {
+                vec![
+                    n.to_string(),
+                    clock(frame.at),
+                    number(frame.used),
+                    number(frame.usable),
+                    number(frame.active),
+                    number(frame.idle_in_transaction),
+                    number(frame.idle),
+                    number(frame.other),
+                    number(frame.waiting),
+                    age(frame.oldest_transaction_ms),
+                    frame.failed.join(" "),
+                ]
+            },
+        )
         .collect();
     let _ = writeln!(out, "\n{}", table(&columns, rows, style.width));
 }
@@ -277,10 +295,16 @@ fn frames(out: &mut String, frames: &[Glance], style: Style) {
 /// What `verify` found, for a person.
 pub fn verified(result: &Verified, style: Style) -> String {
     let sound = result.faults.is_empty() && result.secrets.is_empty();
-    let verdict = match (sound, result.sealed) {
-        (true, true) => "as it was sealed, and nothing secret was found in it",
-        (true, false) => "readable, and nothing secret was found in it; it was never sealed",
-        (false, _) => "NOT as it should be",
+    let verdict = match (sound, result.redaction, result.sealed) {
+        (true, RedactionLevel::Redacted, true) => {
+            "as it was sealed, and nothing secret was found in it"
+        }
+        (true, RedactionLevel::Redacted, false) => {
+            "readable, and nothing secret was found in it; it was never sealed"
+        }
+        (true, RedactionLevel::None, true) => "as it was sealed, and NOT REDACTED",
+        (true, RedactionLevel::None, false) => "readable, NOT REDACTED, and never sealed",
+        (false, ..) => "NOT as it should be",
     };
     let mut out = format!("{}: {}\n", clean(&result.path), style.strong(verdict));
     if let Some(sha256) = &result.sha256 {

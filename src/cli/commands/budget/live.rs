@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::analysis::connections::{self, LimitKind};
+use crate::analysis::glance;
 use crate::budget::{Breach, Budget, Level, Report, ServerReport, WorkloadRow};
 use crate::cli::args::budget::BudgetCheck;
 use crate::cli::commands::Context;
@@ -30,7 +31,7 @@ pub async fn drift(
 ) -> Result<Option<Drift>, Fault> {
     let snapshot = match (&args.from, args.live) {
         (Some(file), _) => {
-            let loaded = saved::load(file, args.at.at.unwrap_or_default())?;
+            let loaded = saved::load(file, args.at.at.unwrap_or_default(), glance::weight)?;
             rounds::tell_of(ctx, file, &loaded);
             loaded.snapshot
         }

@@ -72,7 +72,13 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
     };
     let config = cli_settings::redis_config(ctx.env)?;
     tape.redis = address.clone().map(|address| {
-        redis_capture::start(address, config, level == RedactionLevel::Redacted, tokens)
+        redis_capture::start(
+            address,
+            config,
+            level == RedactionLevel::Redacted,
+            tokens,
+            every.is_some(),
+        )
     });
     let end = take(ctx, &mut tape, &settings, every, args.time).await?;
     let end = tape.rest_of_redis(ctx, end).await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::person::AtTerminal;
 use super::shelf;
 use crate::action::Policy;
+use crate::analysis::glance;
 use crate::cli::args::effect::{AllowArgs, RunbookRun};
 use crate::cli::commands::Context;
 use crate::cli::commands::act::{Asking, lock, run_name};
@@ -41,7 +42,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     let inputs = inputs(&book, &args.set)?;
     let thresholds = cli_settings::thresholds(ctx.env, &[])?;
     if let Some(file) = &args.from {
-        let loaded = saved::load(file, args.at.at.unwrap_or_default())?;
+        let loaded = saved::load(file, args.at.at.unwrap_or_default(), glance::weight)?;
         rounds::tell_of(ctx, file, &loaded);
         let reports = redis_saved::reports(file, args.at.at.unwrap_or_default())?;
         let world = World::Saved(&loaded.snapshot, &reports);
