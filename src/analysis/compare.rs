@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::glance::{Glance, glance};
+use super::redis::Look;
 use super::triage;
-use crate::model::{BackendId, Pid, Snapshot, Thresholds};
+use crate::model::{BackendId, Pid, Severity, Snapshot, Thresholds};
 
 /// A value that was one thing and is another; `null`: it wasn't there, or couldn't be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,7 +39,7 @@ pub struct Comparison {
     /// Of the server and its settings.
     pub changes: Vec<Change>,
     pub sessions: Vec<Moved>,
-    /// Findings by id that are in one only, each with its title.
+    /// Findings by id that are in one only, or of another severity, each with its title.
     pub findings: Vec<Change>,
     /// Pids that are in transaction in both, in the same transaction.
     pub still_in_transaction: Vec<Pid>,
@@ -92,8 +93,17 @@ fn changes(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
             )
         }));
         facts.extend(snapshot.overrides.rows().iter().map(|own| {
-            let database = own.datid.map(|oid| format!(" of database {oid}"));
-            let role = own.roleid.map(|oid| format!(" of role {oid}"));
+            let database = own.datid.map(|oid| {
+                let mut all = snapshot.databases.rows().iter();
+                let known = all.find(|database| database.oid == oid);
+                let name = known.map_or_else(|| oid.to_string(), |known| known.name.clone());
+                format!(" of database {name}")
+            });
+            let role = own.roleid.map(|oid| {
+                let known = snapshot.roles.rows().iter().find(|role| role.oid == oid);
+                let name = known.map_or_else(|| oid.to_string(), |known| known.name.clone());
+                format!(" of role {name}")
+            });
             let whose = database.into_iter().chain(role).collect::<String>();
             (format!("{}{whose}", own.name), Some(own.value.clone()))
         }));
@@ -174,21 +184,30 @@ fn moved(before: &Snapshot, after: &Snapshot) -> Vec<Moved> {
 }
 
 fn findings(before: &Snapshot, after: &Snapshot, thresholds: &Thresholds) -> Vec<Change> {
-    let of = |snapshot: &Snapshot| -> BTreeMap<&'static str, String> {
-        let found = triage::report(snapshot, thresholds).data.findings;
+    let of = |snapshot: &Snapshot| -> BTreeMap<&'static str, (Severity, String)> {
+        let report = triage::report(snapshot, thresholds);
+        let report = match Look::of(snapshot) {
+            Some(look) => report.with_redis(look.as_ref().map_err(String::as_str), snapshot),
+            None => report,
+        };
+        let found = report.data.findings.into_iter();
         found
-            .into_iter()
-            .map(|finding| (finding.id.name(), finding.title))
+            .map(|finding| (finding.id.name(), (finding.severity, finding.title)))
             .collect()
     };
     let (was, is) = (of(before), of(after));
     let ids: BTreeSet<&&str> = was.keys().chain(is.keys()).collect();
     ids.into_iter()
-        .filter(|id| was.contains_key(*id) != is.contains_key(*id))
-        .map(|id| Change {
-            what: (*id).to_owned(),
-            before: was.get(*id).cloned(),
-            after: is.get(*id).cloned(),
+        .filter(|id| was.get(*id).map(|(how, _)| how) != is.get(*id).map(|(how, _)| how))
+        .map(|id| {
+            let words = |found: Option<&(Severity, String)>| {
+                found.map(|(severity, title)| format!("{}: {title}", severity.word()))
+            };
+            Change {
+                what: (*id).to_owned(),
+                before: words(was.get(*id)),
+                after: words(is.get(*id)),
+            }
         })
         .collect()
 }

@@ -37,6 +37,16 @@ pub struct Folder {
     /// So many of the gaps are on disk.
     told: usize,
     copies: Vec<(String, Vec<u8>)>,
+    /// The time of the last thing that was written.
+    last: Timestamp,
+    /// Held as long as it is written.
+    hold: Option<File>,
+}
+
+/// Somebody writes into this folder now.
+pub(super) fn is_written(root: &Path) -> bool {
+    let held = File::open(root.join(RESERVE)).map(|file| file.try_lock_shared());
+    matches!(held, Ok(Err(fs::TryLockError::WouldBlock)))
 }
 
 impl Folder {
@@ -55,13 +65,21 @@ impl Folder {
             gaps: Vec::new(),
             told: 0,
             copies: Vec::new(),
+            last: head.started_at,
+            hold: None,
         };
         if let Some(parent) = folder.root.parent().filter(|p| !p.as_os_str().is_empty()) {
             fs::create_dir_all(parent)?;
         }
         fs::DirBuilder::new().mode(0o700).create(&folder.root)?;
-        folder.reserve()?;
-        folder.file(HEAD, &pretty(head)?)?;
+        let begun = folder
+            .reserve()
+            .and_then(|()| folder.file(HEAD, &pretty(head)?));
+        if let Err(error) = begun {
+            // Nothing of it is of use, and the disk may be full.
+            let _ = fs::remove_dir_all(&folder.root);
+            return Err(error);
+        }
         Ok(folder)
     }
 
@@ -86,6 +104,7 @@ impl Folder {
     /// # Errors
     /// When it can't be written; what was written before stays.
     pub fn frame(&mut self, snapshot: &Snapshot) -> io::Result<Kept> {
+        self.last = snapshot.taken_at;
         let path = layout::frame_path(self.frames + 1, snapshot.taken_at);
         let kept = self.keep(&path, &pretty(snapshot)?)?;
         self.frames += usize::from(kept == Kept::Written);
@@ -124,6 +143,7 @@ impl Folder {
     /// # Errors
     /// When it can't be written.
     pub fn gap(&mut self, gap: Gap) -> io::Result<()> {
+        self.last = gap.at;
         self.gaps.push(gap);
         self.tell()
     }
@@ -165,8 +185,13 @@ impl Folder {
     /// # Errors
     /// When it can't be written even so: then it stays a bundle that was cut off, which is true.
     pub fn end(&mut self, end: &End) -> io::Result<()> {
+        self.hold = None;
         let _ = fs::remove_file(self.root.join(RESERVE));
-        let told = self.tell();
+        let lost = self
+            .copies
+            .iter()
+            .any(|(path, _)| !self.root.join(path).exists());
+        let told = if lost { self.restore() } else { self.tell() };
         self.file(END, &pretty(end)?)?;
         told
     }
@@ -181,7 +206,7 @@ impl Folder {
 
     fn file(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
         match write_whole(&self.root, path, bytes) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.root.exists() => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.restore()?;
                 write_whole(&self.root, path, bytes)?;
             }
@@ -199,19 +224,33 @@ impl Folder {
             .recursive(true)
             .mode(0o700)
             .create(&self.root)?;
+        let mut lost = 0;
         for (path, copy) in &self.copies {
-            write_whole(&self.root, path, &zstd::decode_all(copy.as_slice())?)?;
+            if !self.root.join(path).exists() {
+                write_whole(&self.root, path, &zstd::decode_all(copy.as_slice())?)?;
+                lost += 1;
+            }
         }
-        self.told = 0;
-        self.reserve()?;
-        if self.gaps.is_empty() {
-            Ok(())
+        self.told = if self.root.join(GAPS).exists() {
+            self.told
         } else {
-            self.tell()
+            0
+        };
+        if !self.root.join(RESERVE).exists() && self.hold.is_some() {
+            self.reserve()?;
         }
+        self.gaps.push(Gap {
+            at: self.last,
+            what: "folder".into(),
+            why: format!(
+                "somebody removed {} of it: they were written again",
+                crate::model::count(lost, "file")
+            ),
+        });
+        self.tell()
     }
 
-    fn reserve(&self) -> io::Result<()> {
+    fn reserve(&mut self) -> io::Result<()> {
         let mut open = OpenOptions::new();
         let mut file = open
             .write(true)
@@ -221,7 +260,11 @@ impl Folder {
             .open(self.root.join(RESERVE))?;
         // Not zeros: a file system may leave those out.
         file.write_all(&[b'.'; RESERVED])?;
-        file.sync_all()
+        file.sync_all()?;
+        // Whoever reads it meanwhile sees by this that it is still written; not every file system has locks.
+        let _ = file.try_lock();
+        self.hold = Some(file);
+        Ok(())
     }
 }
 

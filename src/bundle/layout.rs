@@ -39,6 +39,14 @@ pub struct Head {
     pub every_ms: Option<u64>,
     pub for_ms: Option<u64>,
     pub redaction: RedactionLevel,
+    /// Addresses, logins, databases and applications are tokens.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub tokens: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_not(flag: &bool) -> bool {
+    !flag
 }
 
 /// Something that couldn't be had.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::error::BundleError;
+use super::folder::is_written;
 use super::format;
 use super::layout::{
     BUNDLE_FAMILY, BUNDLE_FORMAT, END, End, FRAMES, FrameRef, GAPS, Gap, HEAD, Head, LOGS,
@@ -94,6 +95,7 @@ impl Bundle {
                 every_ms: None,
                 for_ms: None,
                 redaction: snapshot.redaction.level,
+                tokens: false,
             },
             end: None,
             gaps: Vec::new(),
@@ -208,6 +210,9 @@ impl Bundle {
         match (&self.end, self.kind) {
             (_, Kind::Single) => None,
             (Some(end), _) => (!end.whole).then(|| end.why.clone()),
+            (None, Kind::Folder) if is_written(&self.path) => {
+                Some("it is still being captured: what there is by now is here".into())
+            }
             (None, _) => {
                 Some("the capture was cut off: what was written before that is here".into())
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::error::BundleError;
-use super::folder::pretty;
+use super::folder::{is_written, pretty};
 use super::gate::{self, Hit};
 use super::known::KnownSecrets;
 use super::layout::{Allowance, BUNDLE_FORMAT, MANIFEST, Manifest, Sealed, time_of};
@@ -65,7 +65,18 @@ pub fn seal(
 ) -> Result<SealedFile, SealError> {
     let bundle = Bundle::open(folder)?;
     if bundle.is_sealed() || bundle.is_single() {
-        return Err(BundleError::NotABundle(folder.to_path_buf()).into());
+        return Err(BundleError::Refused {
+            path: folder.to_path_buf(),
+            what: "it is no folder of a capture: there is nothing to seal".into(),
+        }
+        .into());
+    }
+    if is_written(folder) {
+        return Err(BundleError::Refused {
+            path: folder.to_path_buf(),
+            what: "it is still being captured".into(),
+        }
+        .into());
     }
     let mut manifest = manifest(&bundle)?;
     let mut found = hits(&bundle, known)?;
@@ -73,11 +84,14 @@ pub fn seal(
         let before = found.len();
         // Whatever the reason: a password of ours isn't sealed.
         found.retain(|hit| hit.rule != *rule || hit.is_own());
-        manifest.allowed.push(Allowance {
-            rule: rule.clone(),
-            reason: reason.clone(),
-            places: before - found.len(),
-        });
+        // What found nothing was let through by nobody.
+        if found.len() < before {
+            manifest.allowed.push(Allowance {
+                rule: rule.clone(),
+                reason: reason.clone(),
+                places: before - found.len(),
+            });
+        }
     }
     if !found.is_empty() {
         return Err(SealError::Secrets(found));

@@ -1,6 +1,8 @@
 //! Addresses and names as tokens, where that is asked for: the same name is the same token all through a bundle, and without
 //! the key nobody can tell which name it was. The key stays outside.
 
+use std::collections::BTreeSet;
+
 use hmac::{Hmac, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
@@ -37,8 +39,48 @@ impl Tokens {
         format!("{start}{}", &hex[..DIGITS])
     }
 
+    /// Names in a text, each where it stands as a word of its own, and addresses. The longest first.
+    pub fn hide_words(&self, text: &str, names: &[(&'static str, String)]) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        'text: while !rest.is_empty() {
+            let begins = out.chars().next_back().is_none_or(|c| !is_part(c));
+            for (kind, name) in names.iter().filter(|_| begins) {
+                if let Some(after) = rest.strip_prefix(name.as_str())
+                    && !name.is_empty()
+                    && !after.starts_with(is_part)
+                {
+                    out.push_str(&self.of(kind, name));
+                    rest = after;
+                    continue 'text;
+                }
+            }
+            let address: String = rest
+                .chars()
+                .take_while(|c| c.is_ascii_hexdigit() || matches!(c, '.' | ':'))
+                .collect();
+            let bare = address.trim_end_matches(['.', ':']);
+            // `127.0.0.1:5432` has its port behind it.
+            let bare = match bare.rsplit_once(':') {
+                Some((host, _)) if host.parse::<std::net::Ipv4Addr>().is_ok() => host,
+                _ => bare,
+            };
+            if begins && bare.parse::<std::net::IpAddr>().is_ok() {
+                out.push_str(&self.of("ip", bare));
+                rest = &rest[bare.len()..];
+                continue;
+            }
+            let mut chars = rest.chars();
+            out.extend(chars.next());
+            rest = chars.as_str();
+        }
+        out
+    }
+
     /// Every address, login, database and application of a snapshot. Names of tables stay: nothing could be understood.
     pub fn hide(&self, snapshot: &mut Snapshot) {
+        let names = names(snapshot);
         self.hide_target(&mut snapshot.target);
         snapshot.link = None;
         for refusal in &mut snapshot.refusals {
@@ -53,6 +95,9 @@ impl Tokens {
             self.maybe("user", &mut session.user);
             self.maybe("db", &mut session.database);
             self.maybe("app", &mut session.application_name);
+            if let Some(query) = &mut session.query {
+                *query = self.hide_words(query, &names);
+            }
         }
         for database in rows(&mut snapshot.databases) {
             self.name("db", &mut database.name);
@@ -113,6 +158,30 @@ impl Tokens {
     }
 }
 
+/// What may stand in a statement: logins, databases, applications and addresses, the longest first.
+fn names(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+    let mut names: BTreeSet<(&'static str, String)> = BTreeSet::new();
+    for session in snapshot.activity.rows() {
+        let of = [
+            ("user", &session.user),
+            ("db", &session.database),
+            ("app", &session.application_name),
+            ("ip", &session.client.addr),
+        ];
+        for (kind, name) in of {
+            names.extend(name.iter().map(|name| (kind, name.clone())));
+        }
+    }
+    let roles = snapshot.roles.rows().iter();
+    names.extend(roles.map(|role| ("user", role.name.clone())));
+    let databases = snapshot.databases.rows().iter();
+    names.extend(databases.map(|database| ("db", database.name.clone())));
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.retain(|(_, name)| !name.is_empty());
+    names.sort_by_key(|(_, name)| std::cmp::Reverse(name.len()));
+    names
+}
+
 fn is_token(start: &str, name: &str) -> bool {
     name.strip_prefix(start)
         .is_some_and(|rest| rest.len() == DIGITS && rest.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -137,6 +206,22 @@ mod tests {
         assert_ne!(tokens.of("app", "alice")[4..], token[5..]);
         assert_ne!(Tokens::new(*b"two").of("user", "alice"), token);
         assert_eq!(tokens.of("app", ""), "");
+    }
+
+    #[test]
+    fn names_are_found_as_words() {
+        let tokens = Tokens::new(*b"one");
+        let names = [("user", "alice".to_owned()), ("db", "on".to_owned())];
+        let hidden = tokens.hide_words(
+            "SET ROLE alice; malice on connection; 127.0.0.1:5432, ::1",
+            &names,
+        );
+        let (user, db) = (tokens.of("user", "alice"), tokens.of("db", "on"));
+        let (v4, v6) = (tokens.of("ip", "127.0.0.1"), tokens.of("ip", "::1"));
+        assert_eq!(
+            hidden,
+            format!("SET ROLE {user}; malice {db} connection; {v4}:5432, {v6}")
+        );
     }
 
     #[test]

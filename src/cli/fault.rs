@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::bundle::{BundleError, SealError};
+use crate::bundle::{BundleError, ReadError, SealError};
 use crate::config::ConfigError;
 use crate::drill::DrillError;
 use crate::logs::LogError;
@@ -79,9 +79,13 @@ impl Fault {
                 Some(round_hint(error).into())
             }
             Self::Query(QueryError::Row(_)) => None,
-            Self::Saved(_) => {
-                Some("a file that `--save FILE` wrote, or a bundle of `stanch capture`".into())
+            Self::Saved(
+                BundleError::NotABundle(_) | BundleError::Snapshot(ReadError::NotASnapshot(_)),
+            ) => Some("a file that `--save FILE` wrote, or a bundle of `stanch capture`".into()),
+            Self::Saved(BundleError::NoSuchFrame { path, .. }) => {
+                Some(format!("stanch bundle show {}", path.display()))
             }
+            Self::Saved(_) => None,
             Self::Drill(error) => error.hint(),
             Self::Redis(error) => error.hint(),
             Self::Log(LogError::NotALog { .. }) => {

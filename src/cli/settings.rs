@@ -11,6 +11,7 @@ use crate::source::postgres::{
     ConnInput, ConnSpec, Environment, KnockOptions, Plan, RoundOptions, conninfo,
 };
 use crate::source::redis::RedisAddress;
+use crate::sql;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -160,6 +161,17 @@ fn protected(env: &Environment) -> Result<Protect, Fault> {
             users,
             applications,
         } = config.protected();
+        // Sessions are compared as they are shown: without what looks like a secret in a name.
+        all.users.extend(
+            users
+                .iter()
+                .map(|name| sql::name_redacted(name).into_owned()),
+        );
+        all.applications.extend(
+            applications
+                .iter()
+                .map(|name| sql::redacted(name).into_owned()),
+        );
         all.users.extend(users);
         all.applications.extend(applications);
     }

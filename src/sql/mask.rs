@@ -5,10 +5,14 @@
 
 use std::ops::Range;
 
-use super::detect::{detect, detect_named, is_random};
-use super::lexer::{Token, comments, spans};
-use super::secrets::{reduce_secret, verb};
-use super::tags;
+use super::detect::detect;
+use super::lexer::comments;
+use super::secrets::reduce_secret;
+use super::{tags, verbs};
+
+mod items;
+
+use items::{CURLY, Item, Kind, is_comparison, is_one_of, is_value, items};
 
 /// A statement without its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,9 +37,25 @@ pub fn shown(sql: &str) -> Masked {
 /// Literals, numbers and quoted names that may be values become `?`, lists of them `?, …`, rows of `VALUES` the first
 /// one; comments go, but for the tags that name a route or a job. A `?` that stood there already stays.
 ///
+/// A text that begins with no verb of SQL is `(statement)`; a later statement that does is left out with all behind it.
+/// So is what follows a literal whose quotes can't be where they seem.
+///
 /// Masking twice is masking once.
 pub fn masked(sql: &str) -> Masked {
+    if verbs::is_server_text(sql) {
+        return Masked {
+            text: sql.to_owned(),
+            replaced: 0,
+        };
+    }
     let mut writer = Writer::new(sql);
+    if !writer.leave_out_strangers() {
+        writer.count(0..writer.items.len());
+        return Masked {
+            text: verbs::NO_STATEMENT.into(),
+            replaced: writer.replaced,
+        };
+    }
     writer.write();
     let (text, replaced) = (writer.out, writer.replaced);
     if detect(&text).is_none() {
@@ -45,29 +65,11 @@ pub fn masked(sql: &str) -> Masked {
         Kind::Word(word) => Some(word),
         _ => None,
     });
-    let text = match verb(first) {
+    let text = match verbs::verb(first) {
         verb if verb.starts_with('(') => verb.to_owned(),
         verb => format!("{verb} …"),
     };
     Masked { text, replaced }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Kind<'a> {
-    /// A value; `true` if it isn't a `?` yet.
-    Value(bool),
-    Word(&'a str),
-    Quoted(&'a str),
-    Symbol(char),
-    /// `$1`
-    Param,
-}
-
-struct Item<'a> {
-    kind: Kind<'a>,
-    range: Range<usize>,
-    /// Of a bracket that opens: where its partner is.
-    close: Option<usize>,
 }
 
 struct Writer<'a> {
@@ -83,49 +85,7 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(sql: &'a str) -> Self {
-        let mut items: Vec<Item<'a>> = Vec::new();
-        let mut cut = false;
-        for (token, mut range) in spans(sql) {
-            let written = &sql[range.clone()];
-            let kind = match token {
-                Token::Text(_) => {
-                    // `U&'…'` is one literal.
-                    if let [.., u, and] = &items[..]
-                        && matches!(u.kind, Kind::Word("U" | "u"))
-                        && and.kind == Kind::Symbol('&')
-                        && u.range.end == and.range.start
-                        && and.range.end == range.start
-                    {
-                        range.start = u.range.start;
-                        items.truncate(items.len() - 2);
-                    }
-                    Kind::Value(true)
-                }
-                Token::Number(_) => Kind::Value(true),
-                Token::Symbol('?') => Kind::Value(false),
-                // A word processor's quotes: to the server the words between them are bare.
-                Token::Word(word) if word.contains(CURLY) => Kind::Value(true),
-                Token::Word(word) if is_value(word) => Kind::Value(true),
-                Token::Word(word) => Kind::Word(word),
-                Token::Quoted(word) => Kind::Quoted(word),
-                Token::Param(_) => Kind::Param,
-                Token::Symbol(c) => Kind::Symbol(c),
-            };
-            items.push(Item {
-                kind,
-                range,
-                close: None,
-            });
-            cut = match token {
-                Token::Text(_) => ends_elsewhere(written),
-                Token::Quoted(_) => written.contains("\\\""),
-                Token::Word(word) => word.contains(CURLY),
-                _ => false,
-            };
-            if cut {
-                break;
-            }
-        }
+        let (mut items, cut) = items(sql);
         match_brackets(&mut items);
         Writer {
             sql,
@@ -135,6 +95,57 @@ impl<'a> Writer<'a> {
             replaced: 0,
             lists: Vec::new(),
         }
+    }
+
+    /// Ends the text before the first later statement that begins with no verb; `false` if the first one
+    /// does.
+    fn leave_out_strangers(&mut self) -> bool {
+        let mut begin = 0;
+        let mut first = true;
+        while begin < self.items.len() {
+            let end = self.items[begin..]
+                .iter()
+                .position(|item| item.kind == Kind::Symbol(';'))
+                .map_or(self.items.len(), |len| begin + len);
+            if begin < end {
+                if !self.is_statement(begin..end, first) {
+                    if first {
+                        return false;
+                    }
+                    self.items.truncate(begin);
+                    for item in &mut self.items {
+                        item.close = item.close.filter(|close| *close < begin);
+                    }
+                    self.cut = true;
+                    return true;
+                }
+                first = false;
+            }
+            begin = end + 1;
+        }
+        true
+    }
+
+    fn is_statement(&self, range: Range<usize>, first: bool) -> bool {
+        let all = &self.items[range];
+        let brackets = all.iter().take_while(|item| item.kind == Kind::Symbol('('));
+        let brackets = brackets.count();
+        let word = |at: usize| match all.get(at).map(|item| item.kind) {
+            Some(Kind::Word(word)) => word,
+            _ => "",
+        };
+        let head = word(brackets);
+        if brackets > 0 {
+            return verbs::is_query_verb(head);
+        }
+        let colon = all
+            .get(1)
+            .is_some_and(|item| item.kind == Kind::Symbol(':'));
+        verbs::is_verb(head)
+            || colon && verbs::is_autovacuum(head, word(2))
+            || verbs::is_console(head) && (all.len() == 1 || all.len() == 2 && !word(1).is_empty())
+            // The body of a function between `BEGIN ATOMIC` and `END`.
+            || !first && head.eq_ignore_ascii_case("return")
     }
 
     fn kind(&self, at: usize) -> Option<Kind<'a>> {
@@ -300,10 +311,9 @@ impl<'a> Writer<'a> {
     fn is_name(&self, at: usize, quoted: &str) -> bool {
         let before = at.checked_sub(1).and_then(|before| self.kind(before));
         let compared = match before {
-            Some(Kind::Symbol('=' | '<' | '>' | '~')) => true,
-            Some(Kind::Word(word)) => is_one_of(word, &["like", "ilike", "password", "regexp"]),
             Some(Kind::Symbol('(' | ',')) => self.lists.last() == Some(&true),
-            _ => false,
+            Some(kind) => is_comparison(kind),
+            None => false,
         };
         let qualified = matches!(self.kind(at + 1), Some(Kind::Symbol('.' | '(')));
         if compared && !qualified {
@@ -323,8 +333,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-const CURLY: [char; 8] = ['‘', '’', '‚', '“', '”', '„', '«', '»'];
-
 /// Each bracket knows its partner.
 fn match_brackets(items: &mut [Item<'_>]) {
     let mut open = Vec::new();
@@ -340,32 +348,6 @@ fn match_brackets(items: &mut [Item<'_>]) {
             _ => {}
         }
     }
-}
-
-/// A word that no person named anything with.
-fn is_value(word: &str) -> bool {
-    word.len() > 63 || word.len() >= 16 && (is_random(word) || detect_named(word).is_some())
-}
-
-/// A plain literal that ends earlier or later where `standard_conforming_strings` is off.
-fn ends_elsewhere(written: &str) -> bool {
-    if written.starts_with(['E', 'e', '$']) {
-        return false;
-    }
-    let Some((_, inside)) = written.split_once('\'') else {
-        return false;
-    };
-    let mut chars = inside.chars();
-    while let Some(c) = chars.next() {
-        if c == '\\' && matches!(chars.next(), Some('\'') | None) {
-            return true;
-        }
-    }
-    false
-}
-
-fn is_one_of(word: &str, words: &[&str]) -> bool {
-    words.iter().any(|w| word.eq_ignore_ascii_case(w))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod readonly;
 mod secrets;
 mod tags;
 mod utility;
+mod verbs;
+mod whole;
 
 pub use detect::{Hit, Rule, detect, detect_named, hits, named_hits};
 pub use lexer::{Token, tokens};
@@ -19,3 +21,4 @@ pub use plain::{name_redacted, redacted};
 pub use quote::{identifier, literal};
 pub use readonly::{doubts, one_read, params};
 pub use secrets::{REDACTION_RULE, has_password, reduce_secret};
+pub use whole::is_whole;

@@ -1,12 +1,13 @@
 //! Statements that carry secrets, reduced to their command tag before anything is shown or saved.
 
 use super::lexer::{Token, comments, tokens};
-use super::utility;
+use super::{utility, verbs};
 
 /// What is taken out, in words: the header of a saved snapshot states it.
 pub const REDACTION_RULE: &str = "statements that may carry secrets (CREATE/ALTER ROLE, USER, GROUP, SUBSCRIPTION, SERVER, USER MAPPING, \
 FOREIGN DATA WRAPPER, FOREIGN TABLE with options, IMPORT FOREIGN SCHEMA, ALTER SYSTEM, SET and set_config of any but known harmless \
-settings, SECURITY LABEL, COMMENT, LOAD, COPY … PROGRAM, dblink, a password in a connection string) are reduced to their command tag; \
+settings, SECURITY LABEL, COMMENT, LOAD, COPY … PROGRAM, dblink, WITH PASSWORD, IDENTIFIED BY, \
+a password in a connection string) are reduced to their command tag, and what begins with no verb of SQL to (statement); \
 in all others every literal is ?, and comments are left out but for the tags of a route, controller, action, framework, driver, application, \
 job or trace; what looks like a secret in other texts is replaced by what it is";
 
@@ -32,6 +33,9 @@ fn secret_tag(sql: &str, depth: usize, code: bool) -> Option<String> {
                 return Some("COPY … PROGRAM".into());
             }
             Some("PASSWORD") if matches!(tokens.get(i + 1), Some(Token::Text(_))) => {
+                return Some(text.verb());
+            }
+            Some("PASSWORD" | "IDENTIFIED") if code && text.sets_login(i) => {
                 return Some(text.verb());
             }
             _ => match utility::tag(&text, i, code) {
@@ -64,67 +68,6 @@ fn secret_tag(sql: &str, depth: usize, code: bool) -> Option<String> {
         Token::Text(inside) if depth < MAX_DEPTH => secret_tag(inside, depth + 1, code),
         _ => None,
     })
-}
-
-/// What a statement may begin with. No other word of a text is shown: it may be the secret itself.
-const VERBS: &[&str] = &[
-    "ALTER",
-    "ANALYZE",
-    "BEGIN",
-    "CALL",
-    "CHECKPOINT",
-    "CLOSE",
-    "CLUSTER",
-    "COMMENT",
-    "COMMIT",
-    "COPY",
-    "CREATE",
-    "DEALLOCATE",
-    "DECLARE",
-    "DELETE",
-    "DISCARD",
-    "DO",
-    "DROP",
-    "END",
-    "EXECUTE",
-    "EXPLAIN",
-    "FETCH",
-    "GRANT",
-    "IMPORT",
-    "INSERT",
-    "LISTEN",
-    "LOAD",
-    "LOCK",
-    "MERGE",
-    "MOVE",
-    "NOTIFY",
-    "PREPARE",
-    "REASSIGN",
-    "REFRESH",
-    "REINDEX",
-    "RELEASE",
-    "RESET",
-    "REVOKE",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "SECURITY",
-    "SELECT",
-    "SET",
-    "SHOW",
-    "START",
-    "TABLE",
-    "TRUNCATE",
-    "UNLISTEN",
-    "UPDATE",
-    "VACUUM",
-    "VALUES",
-    "WITH",
-];
-
-/// The verb of a statement as it is shown; of a text that begins otherwise it isn't told.
-pub(super) fn verb(first: Option<&str>) -> &'static str {
-    let known = |verb: &&&str| first.is_some_and(|first| first.eq_ignore_ascii_case(verb));
-    VERBS.iter().find(known).copied().unwrap_or("(statement)")
 }
 
 /// The tokens of a text, their words in capitals, and where the words stand that a statement is asked for.
@@ -161,9 +104,29 @@ impl<'a> Text<'a> {
         self.words.get(at).and_then(Option::as_deref)
     }
 
-    /// The verb that the text begins with, as it is shown.
+    /// `WITH PASSWORD bareword`, `IDENTIFIED BY …`, `IDENTIFIED WITH plugin BY …`; no CTE of the name `password`.
+    fn sets_login(&self, at: usize) -> bool {
+        let word = |ahead: usize| self.word(at + ahead);
+        if word(0) == Some("IDENTIFIED") {
+            return word(1) == Some("BY")
+                || word(1) == Some("WITH") && matches!(word(3), Some("BY" | "AS"));
+        }
+        let before = at.checked_sub(1).and_then(|before| self.word(before));
+        let value = match self.tokens.get(at + 1) {
+            None | Some(Token::Symbol('(' | ')' | ',' | ';')) => false,
+            Some(_) => !matches!(word(1), Some("AS" | "…")),
+        };
+        value && matches!(before, Some("WITH" | "ENCRYPTED" | "UNENCRYPTED"))
+    }
+
+    /// The verb that the text begins with, as it is shown: with `…` where it would be a statement of its own.
     pub fn verb(&self) -> String {
-        verb(self.words.iter().flatten().next().map(String::as_str)).into()
+        let verb = verbs::verb(self.words.iter().flatten().next().map(String::as_str));
+        if verbs::stands_alone(verb) {
+            format!("{verb} …")
+        } else {
+            verb.into()
+        }
     }
 }
 
@@ -257,6 +220,11 @@ mod tests {
             ("select 1 /* postgresql://u:hunter2@h/db */", "SELECT"),
             ("select 1 -- alter role bob password 'hunter2'", "SELECT"),
             ("select dblink_connect('postgresql://u:hunter", "SELECT"),
+            ("CREATE THING bob WITH PASSWORD hunter2", "CREATE"),
+            ("GRANT a TO bob IDENTIFIED BY hunter2", "GRANT"),
+            ("grant a to bob identified with x as 'hunter2'", "GRANT"),
+            ("BEGIN; grant a to bob with password hunter2", "BEGIN …"),
+            ("IDENTIFIED BY hunter2", "(statement)"),
         ];
         for (sql, tag) in cases {
             assert_eq!(reduce_secret(sql).as_deref(), Some(tag), "{sql}");
@@ -276,6 +244,10 @@ mod tests {
             "copy t from stdin",
             "select 'https://example.com/a:b@c'",
             "select program from copy",
+            "with password as (select 1) select * from password",
+            "with password (a) as (select 1) select * from password",
+            "create table identified with (fillfactor = 70)",
+            "select 1 -- works with password files",
         ] {
             assert_eq!(reduce_secret(sql), None, "{sql}");
         }

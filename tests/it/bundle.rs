@@ -47,6 +47,7 @@ fn head(snapshot: &Snapshot) -> Head {
         every_ms: Some(2000),
         for_ms: None,
         redaction: RedactionLevel::Redacted,
+        tokens: false,
     }
 }
 
@@ -199,8 +200,19 @@ fn a_folder_that_was_taken_away_is_written_again() {
     let bundle = Bundle::open(&root).expect("a bundle");
     assert_eq!(
         (bundle.frames().len(), bundle.gaps().len()),
-        (all.len() + 1, 2)
+        (all.len() + 1, 4)
     );
+    let told = bundle
+        .gaps()
+        .iter()
+        .filter(|gap| gap.why.contains("written again"));
+    assert_eq!(told.count(), 2);
+    // Only a part of it.
+    let mut folder = written(&place.path().join("two"));
+    fs::remove_dir_all(place.path().join("two/frames")).expect("removed");
+    ended(&mut folder);
+    let bundle = Bundle::open(&place.path().join("two")).expect("a bundle");
+    assert_eq!((bundle.frames().len(), bundle.gaps().len()), (all.len(), 2));
 }
 
 #[test]

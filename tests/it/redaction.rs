@@ -7,7 +7,7 @@ use crate::corpus::{INNOCENT, PLANTED, Place, Planted};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use stanch::bundle::KnownSecrets;
-use stanch::sql::{detect, redacted, shown};
+use stanch::sql::{detect, name_redacted, redacted, shown};
 
 fn redact(place: Place, text: &str) -> String {
     if place.is_statement() {
@@ -66,6 +66,25 @@ fn no_planted_secret_survives() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn names_that_hold_a_password_are_found_by_the_rules_of_names() {
+    let of_names = |planted: &&Planted| {
+        planted.name.starts_with("password ") && planted.place == Place::Username
+    };
+    let all: Vec<_> = PLANTED.iter().filter(of_names).collect();
+    assert_eq!(all.len(), 2);
+    for planted in all {
+        let after = name_redacted(planted.text);
+        assert!(!holds(&after, planted.secret), "{after}");
+        assert_eq!(name_redacted(&after), after);
+    }
+    for (place, text) in INNOCENT {
+        if *place == Place::Username {
+            assert_eq!(name_redacted(text), *text);
+        }
+    }
 }
 
 #[test]

@@ -199,7 +199,11 @@ async fn a_full_disk() {
     ];
     let capture = stanch_as(&spec, &args);
     assert_eq!(capture.code, 3, "{capture:?}");
-    assert!(capture.stderr.contains("wasn't written"), "{capture:?}");
+    assert_eq!(
+        capture.stderr.matches("frame: not written").count(),
+        1,
+        "{capture:?}"
+    );
     let root = only(&disk.0);
     let bundle = Bundle::open(&root).expect("a bundle");
     let why = bundle.why_partial().expect("partial");
@@ -239,10 +243,15 @@ async fn a_folder_that_is_removed() {
     let gone = place.path().join("in");
     harness::eventually("it is removed", || fs::remove_dir_all(&gone).is_ok()).await;
     let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
     let bundle = Bundle::open(&only(&out)).expect("a bundle");
     assert!(bundle.frames().len() > 10, "{}", bundle.frames().len());
     assert_eq!(bundle.frames()[0].number, 1);
+    assert!(
+        bundle.gaps()[0].why.contains("written again"),
+        "{:?}",
+        bundle.gaps()
+    );
     bundle
         .each_frame(&mut |_, frame| drop(frame.expect("a frame")))
         .expect("every frame is whole");

@@ -194,6 +194,10 @@ fn together(snapshot: &Snapshot, least: Millis, sessions: usize) -> Vec<(String,
         let Some(query) = session.query.as_deref() else {
             continue;
         };
+        // Of a text that was cut or reduced it can't be told whether it is the same.
+        if !sql::is_whole(query) {
+            continue;
+        }
         let fingerprint = sql::fingerprint(query);
         // Every pool runs these all the time.
         if !matches!(

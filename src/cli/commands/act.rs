@@ -15,6 +15,7 @@ use crate::journal::{Effect, Event, Journal, TargetLock};
 use crate::model::{Done, ExitCode, Millis, Outcome, Verb};
 use crate::operate::{self, ActRequest, Acted, Ask, Chosen, Operator, Plan, Selection};
 use crate::source::postgres::{ConnSpec, Connected, Parts, RoundOptions, round};
+use crate::sql;
 use crate::view::{self, Console, actions as shown};
 
 /// `pg cancel`, `pg terminate`.
@@ -125,7 +126,12 @@ fn selection(args: &ActArgs) -> Result<Selection, Fault> {
         roots: args.roots,
         longer_than: args.longer_than.map(Millis::from),
         users: args.user.clone(),
-        applications: args.app.clone(),
+        // As they are shown.
+        applications: args
+            .app
+            .iter()
+            .map(|name| sql::redacted(name).into_owned())
+            .collect(),
         only_pids: Vec::new(),
     })
 }

@@ -1,4 +1,4 @@
-//! `stanch bundle …`: 1 where `verify` finds a fault, 2 where it finds a secret.
+//! `stanch bundle …`: `verify` gives 65 for a fault, 2 for a secret, 3 for a bundle that isn't whole.
 
 use std::path::Path;
 
@@ -14,7 +14,9 @@ use crate::cli::fault::Fault;
 use crate::cli::{secrets, settings};
 use crate::model::{ExitCode, Thresholds};
 use crate::source::saved::{self, When};
-use crate::view::bundle::{Missing, Shown, ShownFrame, Verified, compared, shown, verified};
+use crate::view::bundle::{
+    Missing, Shown, ShownAllowance, ShownFrame, ShownReport, Verified, compared, shown, verified,
+};
 use crate::view::{self, Format};
 
 pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, Fault> {
@@ -103,13 +105,15 @@ fn verify(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         secrets: checked.hits.iter().map(ToString::to_string).collect(),
     };
     told(ctx, &result, verified)?;
-    if let Some(why) = why_partial {
+    if let Some(why) = &why_partial {
         ctx.console.warn(&format!("a partial bundle: {why}"));
     }
     Ok(if !result.secrets.is_empty() {
         ExitCode::Critical
     } else if !result.faults.is_empty() {
         ExitCode::Input
+    } else if why_partial.is_some() {
+        ExitCode::Unknown
     } else {
         ExitCode::Ok
     })
@@ -156,14 +160,22 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         redis: bundle
             .redis()
             .iter()
-            .map(|report| (report.report.clone(), report.at))
+            .map(|report| ShownReport {
+                report: report.report.clone(),
+                at: report.at,
+            })
             .collect(),
         logs: bundle.logs()?.len(),
         gaps,
         allowed: allowed
             .iter()
-            .map(|allowed| (allowed.rule.clone(), allowed.reason.clone()))
+            .map(|allowed| ShownAllowance {
+                rule: allowed.rule.clone(),
+                reason: allowed.reason.clone(),
+                places: allowed.places,
+            })
             .collect(),
+        tokens: head.tokens,
         next: vec![
             format!("stanch triage --from {word} --at worst"),
             format!("stanch report {word}"),

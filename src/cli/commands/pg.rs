@@ -10,6 +10,7 @@ use crate::cli::args::{ActivityArgs, PgCommand};
 use crate::cli::fault::Fault;
 use crate::cli::rounds::{self, Check, Job, listing_code};
 use crate::model::{ExitCode, Millis, Part, Snapshot, Verb};
+use crate::sql;
 use crate::view::{Format, Table};
 
 pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, Fault> {
@@ -102,8 +103,17 @@ pub async fn run(ctx: &mut Context<'_>, command: PgCommand) -> Result<ExitCode, 
 async fn activity(ctx: &mut Context<'_>, args: ActivityArgs) -> Result<ExitCode, Fault> {
     let filter = activity::Filter {
         states: args.state,
-        users: args.user,
-        applications: args.app,
+        users: args
+            .user
+            .iter()
+            .map(|name| sql::name_redacted(name).into_owned())
+            .collect(),
+        // As they are shown.
+        applications: args
+            .app
+            .iter()
+            .map(|name| sql::redacted(name).into_owned())
+            .collect(),
         databases: args.database,
         longer_than: args.longer_than.map(Millis::from),
         all: args.all,

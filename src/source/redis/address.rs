@@ -132,6 +132,16 @@ impl RedisAddress {
             .any(|info| info.redis_settings().password().is_some())
     }
 
+    /// The hosts (or sockets) that it names.
+    pub fn hosts(&self) -> Vec<String> {
+        let host = |info: &ConnectionInfo| match info.addr() {
+            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => host.clone(),
+            ConnectionAddr::Unix(path) => path.display().to_string(),
+            _ => info.addr().to_string(),
+        };
+        self.seeds.iter().map(host).collect()
+    }
+
     /// For whoever must see to it that it stands nowhere.
     pub fn password(&self) -> Option<&str> {
         let with = |info: &'_ ConnectionInfo| info.redis_settings().password().is_some();

@@ -53,6 +53,23 @@ pub(super) fn hits(text: &str, depth: usize, all: &mut Vec<Hit>) {
     }
 }
 
+/// Whether a part of a run is text once base64 or hex is decoded.
+pub(super) fn holds_words(run: &str) -> bool {
+    let hex = |part: &str| {
+        let byte = |pair: &[u8]| {
+            let digits = std::str::from_utf8(pair).ok()?;
+            u8::from_str_radix(digits, 16).ok()
+        };
+        let part = part.trim_start_matches('x').as_bytes();
+        let bytes: Option<Vec<u8>> = part.chunks(2).map(byte).collect();
+        bytes.is_some_and(|bytes| {
+            bytes.len() >= 6 && bytes.iter().all(|b| (b' '..=b'~').contains(b))
+        })
+    };
+    run.split('=')
+        .any(|part| from_base64(part).is_some() || hex(part))
+}
+
 /// Words (up to a blank or a quote) that hold at least one `%xx`.
 fn percent_runs(text: &str) -> Vec<Range<usize>> {
     words(text, |c| {

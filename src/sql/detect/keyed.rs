@@ -12,7 +12,8 @@ use super::{Hit, Rule};
 const PATTERN: &str = r#"(?x)
     (?<dotted>[."]*) (?<key>(?i-u:[a-z0-9_-]*
         (?:password|passwd|passphrase|passwort|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key
-        |encryption[_-]?key|signing[_-]?key|key[_-]?base|credentials?|authorization|cookie|session[_-]?id|requirepass|masterauth|cvv|cvc)))
+        |account[_-]?key|encryption[_-]?key|signing[_-]?key|key[_-]?base|credentials?|authorization|cookie|session[_-]?id|requirepass|masterauth|cvv|cvc
+        |pass|pw|sig|signature)))
     (?<close>\\?["'])? (?<gap>[\ \t\r\n]*) (?<op>=>|:=|=|:|[\ \t]) (?<after>[\ \t\r\n]*)
     (?<value>
         \\"(?:[^"\\]|\\\\.)*(?:\\")?
@@ -21,12 +22,38 @@ const PATTERN: &str = r#"(?x)
         |[^\s,;&<>|)}\]"'\\]+
     )"#;
 
+/// In a name only the words that mean nothing else, and `=`.
+const NAMED: &str = r#"(?x)
+    (?<key>(?i-u:[a-z0-9_-]*(?:password|passwd|pwd|secret|token)))
+    \ *(?<op>=)\ * (?<value>'(?:[^'\\]|\\.|'')*'?|[^\s,;&<>|}\]"']+)"#;
+
 static KEYED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     RegexBuilder::new(PATTERN)
         .dfa_size_limit(8 << 20)
         .build()
         .ok()
 });
+
+static IN_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(NAMED).ok());
+
+/// All such values of a name (a role, a database).
+pub(super) fn named_hits(name: &str, all: &mut Vec<Hit>) {
+    let Some(regex) = IN_NAME.as_ref().filter(|_| name.contains('=')) else {
+        return;
+    };
+    for captures in regex.captures_iter(name) {
+        let (Some(key), Some(value)) = (captures.name("key"), captures.name("value")) else {
+            continue;
+        };
+        let inside = value.as_str().trim_matches('\'');
+        if !is_masked(&name[value.start()..]) && !is_masked(inside) && !is_no_value(inside) {
+            all.push(Hit {
+                range: within_quotes(value.as_str(), value.range()),
+                rule: rule(&captures, key.as_str()),
+            });
+        }
+    }
+}
 
 /// All such values of a text.
 pub(super) fn hits(text: &str, all: &mut Vec<Hit>) {
@@ -95,6 +122,13 @@ fn is_secret(text: &str, captures: &Captures<'_>) -> bool {
         // `requirepass x` of a configuration; other words may be followed by anything.
         return matches!(lower_key.as_str(), "requirepass" | "masterauth");
     }
+    let sql = is_sql(text, start);
+    let weak = ["pass", "pw", "sig", "signature"]
+        .iter()
+        .any(|word| lower_key.ends_with(word));
+    if weak && (op != "=" || !part("close").is_empty() || is_other_word(&lower_key, inside)) {
+        return false;
+    }
     let after = text[end..].trim_start_matches(' ');
     if !quoted && after.starts_with('(')
         || value.starts_with(['$', '(', ':', '@', '~', '!', '=']) && is_bind(value)
@@ -106,18 +140,40 @@ fn is_secret(text: &str, captures: &Captures<'_>) -> bool {
         return !(value.starts_with(['"', '\\']) && after.starts_with('.'));
     }
     let spaced = !part("gap").is_empty() || !part("after").is_empty();
-    let called = value.split_once('(').is_some_and(|(name, _)| is_name(name));
-    if called && (spaced || part("dotted").contains('.') || is_sql(text, start)) {
+    let called = value
+        .split_once('(')
+        .is_some_and(|(name, _)| weak || is_name(name));
+    if called && (spaced || part("dotted").contains('.') || sql) {
         return false;
     }
     match op {
         ":" => colon(text, start, end, spaced, value),
         _ => {
-            let sql = is_sql(text, start);
-            let sql = sql && (spaced || value.to_ascii_lowercase().contains(tail(&lower_key)));
+            let sql =
+                sql && (weak || spaced || value.to_ascii_lowercase().contains(tail(&lower_key)));
             !is_column(&lower_key, part("dotted").contains('.'), sql, value)
         }
     }
+}
+
+/// `bypass`, `pass=3`, `sig=SIGTERM`: a key or a value that says nothing of secrets.
+fn is_other_word(key: &str, value: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "bypass",
+        "compass",
+        "encompass",
+        "overpass",
+        "surpass",
+        "trespass",
+        "underpass",
+    ];
+    let digits = |part: &str| part.len() < 6 && part.bytes().all(|b| b.is_ascii_digit());
+    let count = match value.split_once(['/', '.', '-']) {
+        Some((whole, part)) => digits(whole) && digits(part.trim_end_matches('%')),
+        None => digits(value.trim_end_matches('%')),
+    };
+    let signal = key.ends_with("sig") && value.bytes().all(|b| b.is_ascii_uppercase());
+    count || signal || OTHERS.iter().any(|other| key.ends_with(other))
 }
 
 /// `$1`, `:name`, `:=`, `::text`, `(select`.
@@ -267,8 +323,54 @@ mod tests {
             ("requirepass hunter", "hunter"),
             ("\\npassword=hunter", "hunter"),
             ("password=correcthorse", "correcthorse"),
+            ("host=db DB_PASS=hunter2", "hunter2"),
+            ("user=app pass=hunter", "hunter"),
+            ("\\npass='hun ter'", "hun ter"),
+            ("pw=hunter2;", "hunter2"),
+            ("?se=2026&sig=aB%2F3x&sv=1", "aB%2F3x"),
+            ("X-Amz-Signature=abc123", "abc123"),
+            ("sig=471147", "471147"),
+            ("AccountName=a;AccountKey=hunter2==;x", "hunter2=="),
+            ("SharedAccessKey=hunter2=", "hunter2="),
+            ("apikey=hunter", "hunter"),
         ] {
             assert_eq!(found(text), [value], "{text}");
+        }
+    }
+
+    #[test]
+    fn values_within_names() {
+        let found = |name: &'static str| {
+            let mut all = Vec::new();
+            named_hits(name, &mut all);
+            all.iter()
+                .map(|hit| &name[hit.range.clone()])
+                .collect::<Vec<_>>()
+        };
+        for (name, value) in [
+            ("eve password=hunter2X", "hunter2X"),
+            ("shop_password=hunter2db", "hunter2db"),
+            ("password=x", "x"),
+            ("PASSWD = 'hun ter'", "hun ter"),
+            ("a token=hunter, b", "hunter"),
+            ("app(secret=hunter)", "hunter)"),
+            ("pwd=hunt\\er", "hunt\\er"),
+        ] {
+            assert_eq!(found(name), [value], "{name}");
+        }
+        let none: [&str; 0] = [];
+        for name in [
+            "password_resets",
+            "token_id=4",
+            "secret-rotation",
+            "password",
+            "password=",
+            "password=***",
+            "token=(not shown: a secret value)",
+            "a=b",
+            "pass=hunter2",
+        ] {
+            assert_eq!(found(name), none, "{name}");
         }
     }
 
@@ -291,6 +393,15 @@ mod tests {
             "PGPASSWORD=$PASS psql",
             "password=(not shown: a secret value)",
             "password=*** host=x",
+            "bypass=always compass=north fs_bypass=hunter2x",
+            "pass=3 pw=1 sig=11 pass=12/20 pass=99.5%",
+            "sig=SIGTERM",
+            "pass: hunter2 signature: hunter2",
+            "pass hunter2",
+            "select * from t where pass=hash and t.sig=u.sig and pw = $1",
+            "update t set pw=crypt(?, pw), pass = new_pass",
+            "pass=%s pw=? sig=***",
+            "let sig = input.parse(x)?",
             "a password in a connection string is reduced",
         ] {
             assert_eq!(found(text), none, "{text}");

@@ -13,4 +13,5 @@ mod shapes;
 pub(super) use random::{is_random, is_traceparent};
 pub use rule::Rule;
 use search::direct;
+pub(super) use search::random_part;
 pub use search::{Hit, detect, detect_named, hits, named_hits};

@@ -17,7 +17,7 @@ pub(super) fn hits(text: &str, all: &mut Vec<Hit>) {
             .any(|path| run.contains(path));
         let rule = if is_traceparent(run) || commit {
             continue;
-        } else if has_uuid(run) {
+        } else if uuid(run).is_some() {
             Rule::Uuid
         } else if is_random(run) || bytea && is_hex(&run[1..]) && run.len() > 16 {
             Rule::HighEntropy
@@ -186,14 +186,15 @@ pub(in crate::sql) fn is_traceparent(run: &str) -> bool {
     groups_are(run, &[2, 32, 16, 2]) && !run.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// One anywhere in it.
-fn has_uuid(run: &str) -> bool {
+/// The first one anywhere in it.
+pub(super) fn uuid(run: &str) -> Option<&str> {
     const LEN: usize = 36;
-    run.as_bytes().windows(LEN).any(|window| {
+    let at = run.as_bytes().windows(LEN).position(|window| {
         window[8] == b'-'
             && window[13] == b'-'
             && std::str::from_utf8(window).is_ok_and(|w| groups_are(w, &[8, 4, 4, 4, 12]))
-    })
+    })?;
+    run.get(at..at + LEN)
 }
 
 #[cfg(test)]

@@ -153,9 +153,14 @@ mod tests {
     #[test]
     fn what_stands_in_place_of_a_value_is_no_hit_itself() {
         for rule in Rule::ALL {
-            let text = format!("(not shown: {})", rule.words());
-            assert_eq!(super::super::detect(&text), None, "{text}");
-            assert_eq!(super::super::detect(&format!("password={text}")), None);
+            for mark in ["", ", 3fa1", ", 0123"] {
+                let text = format!("(not shown: {}{mark})", rule.words());
+                assert_eq!(super::super::detect(&text), None, "{text}");
+                assert_eq!(super::super::detect_named(&text), None, "{text}");
+                let keyed = format!("password={text}");
+                assert_eq!(super::super::detect(&keyed), None, "{keyed}");
+                assert_eq!(super::super::detect_named(&keyed), None, "{keyed}");
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn detect(text: &str) -> Option<Rule> {
 }
 
 /// The same for a name (a role, a database, a key, the gid of a prepared transaction): only what has the unmistakable
-/// shape of a secret. A name may look random, hold a UUID or an `@`.
+/// shape of a secret, and `password=…`. A name may look random, hold a UUID or an `@`.
 pub fn detect_named(name: &str) -> Option<Rule> {
     named_hits(name).first().map(|hit| hit.rule)
 }
@@ -35,8 +35,25 @@ pub fn hits(text: &str) -> Vec<Hit> {
 
 /// All of a name, by the rules of [`detect_named`].
 pub fn named_hits(name: &str) -> Vec<Hit> {
-    let all = shapes::hits(name).into_iter();
-    in_order(all.filter(|hit| hit.rule.is_unmistakable()).collect())
+    let mut all = shapes::hits(name);
+    all.retain(|hit| hit.rule.is_unmistakable());
+    keyed::named_hits(name, &mut all);
+    in_order(all)
+}
+
+/// The part of a UUID's or a random run's text that no person chose. `None` if there is more to it than its looks: a
+/// secret of another kind, or words in base64 or hex.
+pub(in crate::sql) fn random_part(rule: Rule, text: &str) -> Option<&str> {
+    match rule {
+        Rule::Uuid => random::uuid(text),
+        Rule::HighEntropy => {
+            let mut others = shapes::hits(text);
+            keyed::hits(text, &mut others);
+            decoded::hits(text, MAX_DEPTH, &mut others);
+            (others.is_empty() && !decoded::holds_words(text)).then_some(text)
+        }
+        _ => None,
+    }
 }
 
 /// What shows without decoding.

@@ -3,6 +3,7 @@
 use crate::analysis::glance::Glance;
 use crate::model::Millis;
 use crate::view::console::Style;
+use crate::view::sanitize::width;
 
 /// How wide a bar is, and how many lines are drawn before the legend is due again.
 const BAR: usize = 40;
@@ -24,10 +25,13 @@ impl Gauge {
         }
         self.drawn += 1;
         let time = glance.at.utc().format("%H:%M:%S");
+        let numbers = numbers(glance);
+        // The time, brackets and blanks.
+        const AROUND: usize = 12;
+        let rest = AROUND + width(&numbers);
         let room = style
             .width
-            .map_or(BAR, |width| BAR.min(width.saturating_sub(40)));
-        let numbers = numbers(glance);
+            .map_or(BAR, |most| BAR.min(most.saturating_sub(rest)));
         out.push_str(&match bar(glance, room) {
             Some(bar) => format!("{time} [{bar}] {numbers}"),
             None => format!("{time} {numbers}"),

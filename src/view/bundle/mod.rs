@@ -6,5 +6,6 @@ mod text;
 
 pub use gauge::Gauge;
 pub use text::{
-    Captured, Missing, Shown, ShownFrame, Verified, captured, compared, shown, verified,
+    Captured, Missing, Shown, ShownAllowance, ShownFrame, ShownReport, Verified, captured,
+    compared, shown, verified,
 };

@@ -10,7 +10,8 @@ use crate::model::{Millis, RedactionLevel, Target, Timestamp, count};
 use crate::view::console::Style;
 use crate::view::header::identity;
 use crate::view::layout::{Column, table};
-use crate::view::sanitize::clean;
+use crate::view::reports::wrap;
+use crate::view::sanitize::{clean, width};
 
 /// What couldn't be had.
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +52,21 @@ pub struct ShownFrame {
     pub seen: Glance,
 }
 
+/// A report of Redis that is in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownReport {
+    pub report: String,
+    pub at: Timestamp,
+}
+
+/// A rule of the gate that was passed over, why, and how many places it had found.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownAllowance {
+    pub rule: String,
+    pub reason: String,
+    pub places: usize,
+}
+
 /// What is in a bundle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {
@@ -64,12 +80,12 @@ pub struct Shown {
     pub redaction: RedactionLevel,
     pub why_partial: Option<String>,
     pub frames: Vec<ShownFrame>,
-    /// Report and time.
-    pub redis: Vec<(String, Timestamp)>,
+    pub redis: Vec<ShownReport>,
     pub logs: usize,
     pub gaps: Vec<Missing>,
-    /// Rules of the gate that were passed over, with the reason.
-    pub allowed: Vec<(String, String)>,
+    pub allowed: Vec<ShownAllowance>,
+    /// Addresses, logins, databases and applications are tokens.
+    pub tokens: bool,
     pub next: Vec<String>,
 }
 
@@ -105,8 +121,17 @@ fn clock(at: Timestamp) -> String {
 }
 
 /// `label` padded, so that what is said of each stands in one column.
-fn line(out: &mut String, label: &str, text: &str) {
-    let _ = writeln!(out, "{label:<9} {}", clean(text));
+fn line(out: &mut String, label: &str, text: &str, style: Style) {
+    const LABEL: usize = 10;
+    let text = clean(text);
+    // A command and a digest are for pasting: they are never broken.
+    let fits = style.width.is_none_or(|most| width(&text) + LABEL <= most);
+    if fits || matches!(label, "next" | "" | "sha256") {
+        let _ = writeln!(out, "{label:<9} {text}");
+        return;
+    }
+    let wrapped = wrap(&text, style.width.unwrap_or(usize::MAX), LABEL);
+    let _ = write!(out, "{label:<9} {}", wrapped.trim_start());
 }
 
 fn redaction(level: RedactionLevel) -> &'static str {
@@ -138,9 +163,9 @@ fn missing(out: &mut String, gaps: &[Missing], style: Style) {
     }
 }
 
-fn next(out: &mut String, commands: &[String]) {
+fn next(out: &mut String, commands: &[String], style: Style) {
     for (n, command) in commands.iter().enumerate() {
-        line(out, if n == 0 { "next" } else { "" }, command);
+        line(out, if n == 0 { "next" } else { "" }, command, style);
     }
 }
 
@@ -178,9 +203,10 @@ pub fn captured(result: &Captured, style: Style) -> String {
         &mut out,
         "bundle",
         &format!("{} ({}{how})", result.path, size(result.bytes)),
+        style,
     );
     if let Some(sha256) = &result.sha256 {
-        line(&mut out, "sha256", sha256);
+        line(&mut out, "sha256", sha256, style);
     }
     let frames = count(result.frames, "frame");
     let span = format!(
@@ -188,23 +214,24 @@ pub fn captured(result: &Captured, style: Style) -> String {
         time(result.started_at),
         clock(result.ended_at)
     );
-    line(&mut out, "frames", &span);
+    line(&mut out, "frames", &span, style);
     if let Some(worst) = &result.worst {
         line(
             &mut out,
             "worst",
             &format!("{}: {}", clock(worst.at), words(worst)),
+            style,
         );
     }
     if let Some(why) = &result.why_partial {
-        line(&mut out, "partial", why);
+        line(&mut out, "partial", why, style);
     }
-    line(&mut out, "redaction", redaction(result.redaction));
+    line(&mut out, "redaction", redaction(result.redaction), style);
     missing(&mut out, &result.gaps, style);
     if !result.gaps.is_empty() {
         out.push('\n');
     }
-    next(&mut out, &result.next);
+    next(&mut out, &result.next, style);
     out
 }
 
@@ -216,34 +243,44 @@ pub fn shown(result: &Shown, style: Style) -> String {
         &mut out,
         "bundle",
         &format!("{} ({how}, by stanch {})", result.path, result.stanch),
+        style,
     );
     let ended = result.ended_at.map_or("?".into(), clock);
     line(
         &mut out,
         "time",
         &format!("{} to {ended}", time(result.started_at)),
+        style,
     );
     if let Some(why) = &result.why_partial {
-        line(&mut out, "partial", why);
+        line(&mut out, "partial", why, style);
     }
-    line(&mut out, "redaction", redaction(result.redaction));
-    for (rule, reason) in &result.allowed {
-        line(&mut out, "allowed", &format!("{rule}: {reason}"));
+    line(&mut out, "redaction", redaction(result.redaction), style);
+    for ShownAllowance { rule, reason, .. } in &result.allowed {
+        line(&mut out, "allowed", &format!("{rule}: {reason}"), style);
+    }
+    if result.tokens {
+        line(
+            &mut out,
+            "tokens",
+            "addresses, logins, databases and applications are tokens",
+            style,
+        );
     }
     if !result.redis.is_empty() {
         let reports: Vec<String> = result
             .redis
             .iter()
-            .map(|(report, at)| format!("{report} {}", clock(*at)))
+            .map(|report| format!("{} {}", report.report, clock(report.at)))
             .collect();
-        line(&mut out, "redis", &reports.join(", "));
+        line(&mut out, "redis", &reports.join(", "), style);
     }
     if result.logs > 0 {
-        line(&mut out, "logs", &count(result.logs, "log"));
+        line(&mut out, "logs", &count(result.logs, "log"), style);
     }
     missing(&mut out, &result.gaps, style);
     frames(&mut out, &result.frames, style);
-    next(&mut out, &result.next);
+    next(&mut out, &result.next, style);
     out
 }
 
@@ -308,15 +345,15 @@ pub fn verified(result: &Verified, style: Style) -> String {
     };
     let mut out = format!("{}: {}\n", clean(&result.path), style.strong(verdict));
     if let Some(sha256) = &result.sha256 {
-        line(&mut out, "sha256", sha256);
+        line(&mut out, "sha256", sha256, style);
     }
     let files = format!("{}, {}", count(result.files, "file"), size(result.bytes));
-    line(&mut out, "files", &files);
+    line(&mut out, "files", &files, style);
     for fault in &result.faults {
-        line(&mut out, "fault", fault);
+        line(&mut out, "fault", fault, style);
     }
     for secret in &result.secrets {
-        line(&mut out, "secret", secret);
+        line(&mut out, "secret", secret, style);
     }
     out
 }
@@ -328,11 +365,13 @@ pub fn compared(result: &Comparison, style: Style) -> String {
         &mut out,
         "before",
         &format!("{}: {}", time(result.before.at), words(&result.before)),
+        style,
     );
     line(
         &mut out,
         "after",
         &format!("{}: {}", time(result.after.at), words(&result.after)),
+        style,
     );
     changes(&mut out, "finding", &result.findings, style);
     changes(&mut out, "setting", &result.changes, style);
@@ -365,7 +404,7 @@ pub fn compared(result: &Comparison, style: Style) -> String {
         let _ = write!(out, "\n{}", table(&columns, rows, style.width));
     }
     if result.findings.is_empty() && result.changes.is_empty() && result.sessions.is_empty() {
-        let _ = writeln!(out, "\nnothing else is otherwise");
+        let _ = writeln!(out, "\nno other difference");
     }
     if !result.still_in_transaction.is_empty() {
         let pids: Vec<String> = result

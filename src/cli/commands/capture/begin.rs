@@ -10,9 +10,13 @@ use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::settings::{ActSettings, ConnectSettings};
 use crate::model::RedactionLevel;
+use crate::source::redis::RedisAddress;
 
 /// The names that an error of a connection may hold; the longest first, since one may be part of another.
-pub fn names(settings: &ConnectSettings) -> Vec<(&'static str, String)> {
+pub fn names(
+    settings: &ConnectSettings,
+    redis: Option<&RedisAddress>,
+) -> Vec<(&'static str, String)> {
     let plans = settings.rescue.iter().chain([&settings.plan]);
     let mut names: Vec<(&'static str, String)> = plans
         .flat_map(|plan| &plan.places)
@@ -27,6 +31,12 @@ pub fn names(settings: &ConnectSettings) -> Vec<(&'static str, String)> {
         })
         .filter(|(_, name)| !name.is_empty())
         .collect();
+    names.extend(
+        redis
+            .into_iter()
+            .flat_map(RedisAddress::hosts)
+            .map(|host| ("host", host)),
+    );
     names.sort_by_key(|(_, name)| std::cmp::Reverse(name.len()));
     names
 }

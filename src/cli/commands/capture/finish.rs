@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::tape::Tape;
 use crate::analysis::shell_word;
-use crate::bundle::{self, End, Head, KnownSecrets};
+use crate::bundle::{self, End, Head};
 use crate::cli::args::bundle::CaptureArgs;
 use crate::cli::commands::Context;
 use crate::cli::commands::bundle::{missing, told};
@@ -17,7 +17,6 @@ pub fn finish(
     ctx: &mut Context<'_>,
     args: &CaptureArgs,
     mut tape: Tape,
-    known: &KnownSecrets,
     head: &Head,
     mut end: End,
 ) -> Result<ExitCode, Fault> {
@@ -42,7 +41,7 @@ pub fn finish(
         ended_at: end.at,
         redaction: head.redaction,
         frames: tape.folder.frames(),
-        worst: tape.worst.take(),
+        worst: tape.worst.take().map(|(_, worst)| worst),
         why_partial: (!end.whole).then(|| end.why.clone()),
         gaps,
         next: Vec::new(),
@@ -58,7 +57,7 @@ pub fn finish(
             &root.file_name().unwrap_or_default().to_string_lossy(),
             head.redaction,
         );
-        match bundle::seal(&root, &root.with_file_name(name), known, &[]) {
+        match bundle::seal(&root, &root.with_file_name(name), &tape.known, &[]) {
             Ok(sealed) => {
                 result.path = sealed.path.display().to_string();
                 result.sealed = true;

@@ -16,6 +16,7 @@ use crate::cli::redis::place as redis_place;
 use crate::cli::rounds::{self, local_now};
 use crate::cli::secrets;
 use crate::cli::settings::{self as cli_settings, ConnectSettings};
+use crate::cli::stop::Stop;
 use crate::model::{ExitCode, Millis, RedactionLevel};
 use crate::view::bundle::Gauge;
 
@@ -42,6 +43,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
         every_ms: every.map(|every| Millis::from(every).0),
         for_ms: args.time.map(|time| Millis::from(time).0),
         redaction: level,
+        tokens: args.tokens,
     };
     let tokens = if args.tokens {
         let key = new_key(ctx, &head)?;
@@ -50,12 +52,26 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
         None
     };
     if let Some(tokens) = &tokens {
+        // The folder is named by it too.
         tokens.hide_target(&mut head.target);
     }
+    // Whatever is wrong with the command line is told before anything is written.
+    redis_place::warn_of_password(ctx, &args.redis);
+    let address = match args.redis.redis {
+        Some(_) => redis_place::address(&args.redis, None, ctx.env)?,
+        None => None,
+    };
+    let config = cli_settings::redis_config(ctx.env)?;
+    for log in &args.log {
+        std::fs::File::open(log)
+            .map_err(|error| Fault::Usage(format!("--log {}: {error}", log.display())))?;
+    }
+    let known = secrets::known(ctx.env, Some(&settings), address.as_ref());
     let mut tape = Tape {
         folder: make(args, &head)?,
         tokens: tokens.clone(),
-        names: names(&settings),
+        names: names(&settings, address.as_ref()),
+        known,
         target: head.target.clone(),
         worst: None,
         gauge: (every.is_some() && ctx.stderr_is_terminal).then(Gauge::default),
@@ -65,12 +81,6 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
     };
     ctx.console
         .note(&format!("capturing into {}", tape.folder.path().display()));
-    redis_place::warn_of_password(ctx, &args.redis);
-    let address = match args.redis.redis {
-        Some(_) => redis_place::address(&args.redis, None, ctx.env)?,
-        None => None,
-    };
-    let config = cli_settings::redis_config(ctx.env)?;
     tape.redis = address.clone().map(|address| {
         redis_capture::start(
             address,
@@ -81,13 +91,17 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
         )
     });
     let end = take(ctx, &mut tape, &settings, every, args.time).await?;
-    let end = tape.rest_of_redis(ctx, end).await;
-    for log in &args.log {
-        tape.log(log, head.started_at);
-    }
+    // Promptly: what follows needs no slot.
     if let Some(connected) = tape.connected.take() {
         connected.close().await;
     }
-    let known = secrets::known(ctx.env, Some(&settings), address.as_ref());
-    finish(ctx, args, tape, &known, &head, end)
+    let end = tape.rest_of_redis(ctx, end, every.is_some()).await;
+    let mut stop = Stop::new()?;
+    for log in &args.log {
+        tokio::select! {
+            () = stop.asked() => tape.gap("log", &format!("{}: stopped by hand", log.display())),
+            () = tape.log(log, head.started_at) => {}
+        }
+    }
+    finish(ctx, args, tape, &head, end)
 }

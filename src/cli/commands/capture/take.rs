@@ -41,7 +41,10 @@ pub async fn take(
     let mut stop = Stop::new()?;
     let Some(every) = every else {
         tokio::select! {
-            () = stop.asked() => return Ok(over(false, "stopped before it was read")),
+            () = stop.asked() => {
+                tape.gap("frame", "stopped by hand before the server had answered");
+                return Ok(over(false, "stopped before it was read"));
+            }
             _ = one(ctx, tape, settings) => {}
         }
         return Ok(over(true, "one frame"));
@@ -56,7 +59,6 @@ pub async fn take(
                 None => std::future::pending().await,
             }
         };
-        // A frame that has begun is taken to its end.
         tokio::select! {
             () = stop.asked() => {
                 // Without a time given that is how it ends.
@@ -71,6 +73,7 @@ pub async fn take(
         }
         tokio::select! {
             () = stop.asked() => {
+                tape.gap("frame", "stopped by hand before the server had answered");
                 return Ok(over(time.is_none(), "stopped by hand"));
             }
             room = one(ctx, tape, settings) => if !room {

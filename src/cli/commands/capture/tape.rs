@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::analysis::glance::{Glance, glance};
-use crate::bundle::{End, Folder, Gap, Kept, Tokens};
+use crate::analysis::glance::{self, Glance, Weight, glance};
+use crate::bundle::{End, Folder, Gap, Kept, KnownSecrets, Tokens};
 use crate::cli::commands::Context;
 use crate::cli::log_moments;
 use crate::cli::redis::capture::{Reading, Told};
@@ -16,6 +16,9 @@ use crate::source::postgres::Connected;
 use crate::sql;
 use crate::view::bundle::Gauge;
 
+/// What stands for a secret that this process was given.
+const HIDDEN: &str = "(not shown: a secret that stanch was given)";
+
 /// What is being written.
 pub struct Tape {
     pub folder: Folder,
@@ -24,7 +27,9 @@ pub struct Tape {
     pub names: Vec<(&'static str, String)>,
     /// As the last frame has it.
     pub target: Target,
-    pub worst: Option<Glance>,
+    pub worst: Option<(Weight, Glance)>,
+    /// What must stand nowhere.
+    pub known: KnownSecrets,
     pub gauge: Option<Gauge>,
     pub connected: Option<Connected>,
     pub redis: Option<Reading>,
@@ -35,10 +40,11 @@ pub struct Tape {
 impl Tape {
     pub fn gap(&mut self, what: &str, why: &str) {
         let mut why = sql::redacted(why).into_owned();
+        if self.known.find(&why).is_some() {
+            why = HIDDEN.into();
+        }
         if let Some(tokens) = &self.tokens {
-            for (kind, name) in &self.names {
-                why = why.replace(name, &tokens.of(kind, name));
-            }
+            why = tokens.hide_words(&why, &self.names);
         }
         let gap = Gap {
             at: local_now(),
@@ -50,6 +56,31 @@ impl Tape {
         self.note(written.err());
     }
 
+    /// Told once: a disk that is full is full the next time too.
+    fn not_written(&mut self, ctx: &mut Context<'_>, what: &str, error: io::Error) {
+        let why = format!("not written: {}", error.kind());
+        let again = self.folder.gaps().last();
+        if again.is_none_or(|gap| gap.what != what || gap.why != why) {
+            ctx.console.error(&format!("{what}: {why}"), None);
+            self.gap(what, &why);
+        }
+        self.note(Some(error));
+    }
+
+    /// A secret that this process was given isn't written, wherever it stands.
+    fn leave_out_known(&self, snapshot: &mut Snapshot) {
+        for session in snapshot.activity.get_mut().into_iter().flatten() {
+            for text in [&mut session.query, &mut session.application_name] {
+                if text
+                    .as_deref()
+                    .is_some_and(|text| self.known.find(text).is_some())
+                {
+                    *text = Some(HIDDEN.into());
+                }
+            }
+        }
+    }
+
     pub fn note(&mut self, error: Option<io::Error>) {
         if self.failed.is_none() {
             self.failed = error;
@@ -58,6 +89,7 @@ impl Tape {
 
     /// `false`: the bundle is as large as it may be.
     pub fn frame(&mut self, ctx: &mut Context<'_>, mut snapshot: Snapshot) -> bool {
+        self.leave_out_known(&mut snapshot);
         if let Some(tokens) = &self.tokens {
             tokens.hide(&mut snapshot);
         }
@@ -65,13 +97,13 @@ impl Tape {
         let kept = match self.folder.frame(snapshot) {
             Ok(kept) => kept,
             Err(error) => {
-                ctx.console
-                    .error(&format!("a frame wasn't written: {error}"), None);
-                self.gap("frame", &format!("not written: {error}"));
-                self.note(Some(error));
+                self.not_written(ctx, "frame", error);
                 return true;
             }
         };
+        if kept == Kept::TooLarge {
+            return false;
+        }
         self.target = snapshot.target.clone();
         let seen = glance(snapshot);
         for part in &seen.failed {
@@ -85,32 +117,34 @@ impl Tape {
             let line = gauge.line(&seen, ctx.console.style);
             ctx.console.rendered(&line);
         }
-        let weight = |glance: &Glance| (glance.waiting, glance.used);
-        if self
-            .worst
-            .as_ref()
-            .is_none_or(|worst| weight(&seen) > weight(worst))
-        {
-            self.worst = Some(seen);
+        let weight = glance::weight(snapshot);
+        if self.worst.as_ref().is_none_or(|(worst, _)| weight > *worst) {
+            self.worst = Some((weight, seen));
         }
-        kept == Kept::Written
+        true
     }
 }
 
 impl Tape {
     /// Last of all: a log doesn't perish.
-    pub fn log(&mut self, path: &Path, from: Timestamp) {
-        let shown = path.display();
-        match log_moments::of(path, Some(from), None) {
+    pub async fn log(&mut self, path: &Path, from: Timestamp) {
+        let shown = path.display().to_string();
+        let path = path.to_path_buf();
+        // On a thread of its own, so that a person can end it.
+        let read = tokio::task::spawn_blocking(move || {
+            log_moments::of(&path, Some(from), None).map_err(|fault| fault.to_string())
+        });
+        let read = read.await.unwrap_or_else(|error| Err(error.to_string()));
+        match read {
             Ok(moments) => match self.folder.log(&moments) {
                 Ok(Kept::Written) => {}
                 Ok(Kept::TooLarge) => self.gap("log", &format!("{shown}: no room (--max-size)")),
                 Err(error) => {
-                    self.gap("log", &format!("{shown}: not written: {error}"));
+                    self.gap("log", &format!("{shown}: not written: {}", error.kind()));
                     self.note(Some(error));
                 }
             },
-            Err(fault) => self.gap("log", &fault.to_string()),
+            Err(why) => self.gap("log", &why),
         }
     }
 
@@ -126,21 +160,16 @@ impl Tape {
         match written {
             Ok(Kept::Written) => {}
             Ok(Kept::TooLarge) => self.gap(&format!("redis {report}"), "no room (--max-size)"),
-            Err(error) => {
-                ctx.console
-                    .error(&format!("redis {report} wasn't written: {error}"), None);
-                self.gap(&format!("redis {report}"), &format!("not written: {error}"));
-                self.note(Some(error));
-            }
+            Err(error) => self.not_written(ctx, &format!("redis {report}"), error),
         }
     }
 
     /// What is still being read of Redis: one frame waits for all of it, a row of frames only for the report that is read.
-    pub async fn rest_of_redis(&mut self, ctx: &mut Context<'_>, end: End) -> End {
+    pub async fn rest_of_redis(&mut self, ctx: &mut Context<'_>, end: End, row: bool) -> End {
         let Some(mut reading) = self.redis.take() else {
             return end;
         };
-        if self.folder.frames() != 1 || !end.whole {
+        if row || !end.whole {
             reading.stop();
         }
         let Ok(mut stop) = Stop::new() else {
