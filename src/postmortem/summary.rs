@@ -7,29 +7,45 @@ use super::course::Course;
 use super::done::Run;
 use super::found::Bounds;
 use super::frame::Frame;
+use super::logged::Deadlocks;
 use super::timeline::role;
 use crate::model::{Millis, Percent, Timestamp, count};
 
+/// What is summed up.
+pub(super) struct Told<'t> {
+    pub course: &'t Course,
+    pub causes: &'t [Suggestion],
+    pub runs: &'t [Run],
+    pub deadlocks: Option<&'t Deadlocks>,
+    pub gaps: &'t [(Timestamp, String, String)],
+}
+
 /// Each with what it answers.
-pub(super) fn summary(
-    course: &Course,
-    causes: &[Suggestion],
-    runs: &[Run],
-) -> Vec<(&'static str, String)> {
+pub(super) fn summary(of: &Told<'_>) -> Vec<(&'static str, String)> {
+    let Told {
+        course,
+        causes,
+        runs,
+        ..
+    } = of;
     vec![
-        ("What", what(course)),
+        ("What", what(course, of.deadlocks)),
         ("When", when(course)),
-        ("How bad", how_bad(course)),
+        ("How bad", how_bad(course, of.gaps)),
         ("Probable cause", cause(course, causes)),
         ("What was done", done(runs)),
         ("At the last capture", last(course)),
     ]
 }
 
-fn what(course: &Course) -> String {
+fn what(course: &Course, deadlocks: Option<&Deadlocks>) -> String {
+    let logged = deadlocks.map_or(String::new(), |deadlocks| {
+        format!("; {}", deadlocks.words())
+    });
     let Some(target) = &course.target else {
-        return "no capture of a server was given; what follows is from journals and logs alone"
-            .into();
+        return format!(
+            "no capture of a server was given; what follows is from journals and logs alone{logged}"
+        );
     };
     let version = target
         .server_version
@@ -45,10 +61,11 @@ fn what(course: &Course) -> String {
         .map(|seen| format!("{} ({})", seen.id, seen.severity.word()))
         .collect();
     let found = match found.is_empty() {
+        true if course.frames.is_empty() => "no capture of it could be taken".into(),
         true => "nothing was found at warning or above".into(),
         false => format!("found: {}", found.join(", ")),
     };
-    format!("{version}{role}, {}; {found}", target.label())
+    format!("{version}{role}, {}; {found}{logged}", target.label())
 }
 
 /// A time; with its day where that isn't the one that is being told of.
@@ -105,9 +122,33 @@ pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
     format!("{span}. {began}. {ended}")
 }
 
-fn how_bad(course: &Course) -> String {
+/// Rounds that failed, by why: `9 rounds failed, 19:06:02 to 19:06:20 UTC: Connection refused`.
+fn failed(gaps: &[(Timestamp, String, String)], day: &mut Option<NaiveDate>) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<Timestamp>)> = Vec::new();
+    for (at, _, why) in gaps.iter().filter(|(_, what, _)| what == "frame") {
+        let why = why.lines().next().unwrap_or_default().trim();
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, times)) => times.push(*at),
+            None => all.push((why, vec![*at])),
+        }
+    }
+    let told = all.iter().map(|(why, times)| {
+        let (first, last) = (times[0], times[times.len() - 1]);
+        let when = match times.len() {
+            1 => format!("at {}", moment(first, day)),
+            _ => format!("{} to {}", moment(first, day), moment(last, day)),
+        };
+        format!("{} failed, {when} UTC: {why}", count(times.len(), "round"))
+    });
+    told.collect()
+}
+
+fn how_bad(course: &Course, gaps: &[(Timestamp, String, String)]) -> String {
     let mut day = course.span().map(|(first, _)| first.utc().date_naive());
-    let mut parts = Vec::new();
+    let mut parts = failed(gaps, &mut day);
+    if course.frames.is_empty() && !parts.is_empty() {
+        parts.push("what went on in the server isn't known".into());
+    }
     if let Some(peak) = &course.peak {
         // Superusers have slots of their own beyond the usable ones.
         let beyond = match peak.capacity.used > peak.capacity.usable {
@@ -228,11 +269,15 @@ fn last(course: &Course) -> String {
         return "there is none".into();
     };
     let mut day = None;
-    format!("{} UTC: {}", moment(frame.at, &mut day), state(frame))
+    format!(
+        "{} UTC: {}",
+        moment(frame.at, &mut day),
+        state(frame, !course.redis.is_empty())
+    )
 }
 
 /// How it stood in one capture.
-fn state(frame: &Frame) -> String {
+fn state(frame: &Frame, with_redis: bool) -> String {
     let mut parts = Vec::new();
     match frame.slots {
         Some(slots) => {
@@ -264,5 +309,10 @@ fn state(frame: &Frame) -> String {
         (true, false) => "it can't be judged".into(),
         (false, _) => format!("still found: {}", found.join(", ")),
     });
+    match &frame.redis {
+        None if with_redis => parts.push("Redis wasn't looked at then".into()),
+        Some(redis) if !redis.is_whole => parts.push("not all of Redis was seen".into()),
+        _ => {}
+    }
     parts.join(", ")
 }
