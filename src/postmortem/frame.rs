@@ -71,6 +71,44 @@ pub struct Slots {
     pub at_most: bool,
 }
 
+impl Slots {
+    pub fn of(capacity: &connections::Capacity) -> Self {
+        Self {
+            max_connections: capacity.max_connections,
+            usable: capacity.usable,
+            used: capacity.used,
+            at_most: capacity.used_is == connections::UsedIs::AtMost,
+        }
+    }
+
+    /// `18 of 20 usable slots taken`; superusers and their like have reserved ones beyond the usable.
+    pub fn words(self) -> String {
+        Self::range(self, self)
+    }
+
+    /// From the fewest to the most.
+    pub(super) fn range(least: Self, most: Self) -> String {
+        let at_most = if least.at_most || most.at_most {
+            "at most "
+        } else {
+            ""
+        };
+        let usable = most.usable;
+        let reserved = most.used.saturating_sub(usable);
+        let taken = match (least.used.min(usable), most.used.min(usable)) {
+            (_, most) if reserved > 0 && least.used >= most => format!("all {usable}"),
+            (least, most) if least == most => format!("{most} of {usable}"),
+            (least, most) => format!("{least} to {most} of {usable}"),
+        };
+        let beyond = match reserved {
+            0 => String::new(),
+            n if least.used == most.used => format!(", and {n} reserved"),
+            n => format!(", and up to {n} reserved"),
+        };
+        format!("{at_most}{taken} usable slots taken{beyond}")
+    }
+}
+
 /// Connections by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct States {
@@ -147,12 +185,7 @@ impl Frame {
         Self {
             at: snapshot.taken_at,
             by_server: snapshot.clock == Clock::Server,
-            slots: triage.summary.capacity.as_ref().map(|capacity| Slots {
-                max_connections: capacity.max_connections,
-                usable: capacity.usable,
-                used: capacity.used,
-                at_most: capacity.used_is == connections::UsedIs::AtMost,
-            }),
+            slots: triage.summary.capacity.as_ref().map(Slots::of),
             states: read.then(|| States::of(clients())),
             oldest_transaction: triage.summary.oldest_transaction_ms,
             blocked: triage.summary.blocked,

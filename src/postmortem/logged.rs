@@ -1,6 +1,6 @@
 //! What the logs tell: each moment once, and how many deadlocks there were.
 
-use super::summary::moment;
+use super::summary::stretch;
 use crate::model::{LogMoment, Timestamp, counted};
 
 /// SQLSTATE of a deadlock's victim.
@@ -48,12 +48,7 @@ impl Deadlocks {
     /// `the server's log tells of 3 deadlocks, 2026-11-30 18:56:50 to 18:57:10 UTC`
     pub fn words(&self) -> String {
         let mut day = None;
-        let first = moment(self.first, &mut day);
-        let last = moment(self.last, &mut day);
-        let when = match first.ends_with(&last) {
-            true => format!("at {first}"),
-            false => format!("{first} to {last}"),
-        };
+        let when = stretch(self.first, self.last, &mut day);
         format!(
             "the server's log tells of {}, {when} UTC",
             counted(self.count, "deadlock")

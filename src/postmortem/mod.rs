@@ -19,13 +19,13 @@ mod runs;
 mod summary;
 mod timeline;
 
-pub use actions::{ActionItem, of_records as actions_of};
+pub use actions::{ActionItem, not_in, of_records as actions_of};
 pub use book::Departure;
 pub use causes::{Cause, Suggestion};
 pub use course::{Course, Followed, Forest, Peak};
 pub use document::{Material, Postmortem, Supply, make};
 pub use done::{Act, Came, Run};
-pub use drift::{Drift, DriftRow, Match, WorkloadDrift};
+pub use drift::{Drift, DriftRow, Match, WorkloadDrift, shown};
 pub use found::{Bounds, Seen};
 pub use frame::{Frame, RedisSeen, Slots, States};
 pub use lint::{Lint, lint};

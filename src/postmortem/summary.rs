@@ -6,7 +6,7 @@ use super::causes::Suggestion;
 use super::course::Course;
 use super::done::Run;
 use super::found::Bounds;
-use super::frame::Frame;
+use super::frame::{Frame, Slots};
 use super::logged::Deadlocks;
 use super::timeline::role;
 use crate::model::{Millis, Percent, Timestamp, count};
@@ -68,6 +68,14 @@ fn what(course: &Course, deadlocks: Option<&Deadlocks>) -> String {
     format!("{version}{role}, {}; {found}{logged}", target.label())
 }
 
+/// As a sentence begins.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        format!("{}{}", first.to_uppercase(), chars.as_str())
+    })
+}
+
 /// A time; with its day where that isn't the one that is being told of.
 pub(super) fn moment(at: Timestamp, day: &mut Option<NaiveDate>) -> String {
     let date = at.utc().date_naive();
@@ -75,6 +83,16 @@ pub(super) fn moment(at: Timestamp, day: &mut Option<NaiveDate>) -> String {
         at.utc().format("%H:%M:%S").to_string()
     } else {
         at.utc().format("%Y-%m-%d %H:%M:%S").to_string()
+    }
+}
+
+/// `18:52:12 to 18:53:20`; the same second once.
+pub(super) fn stretch(first: Timestamp, last: Timestamp, day: &mut Option<NaiveDate>) -> String {
+    let first = moment(first, day);
+    let last = moment(last, day);
+    match first.ends_with(&last) {
+        true => first,
+        false => format!("{first} to {last}"),
     }
 }
 
@@ -90,9 +108,8 @@ fn when(course: &Course) -> String {
     let captures = match course.frames.len() {
         1 => format!("There is one capture, of {} UTC", moment(first, &mut day)),
         n => format!(
-            "Looked at {n} times, {} to {} UTC ({})",
-            moment(first, &mut day),
-            moment(last, &mut day),
+            "Looked at {n} times, {} UTC ({})",
+            stretch(first, last, &mut day),
             first.age_at(last)
         ),
     };
@@ -104,9 +121,8 @@ pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
     let span = match of.first == of.last {
         true => format!("seen once, at {} UTC", moment(of.first, day)),
         false => format!(
-            "at least from {} to {} UTC ({}){}",
-            moment(of.first, day),
-            moment(of.last, day),
+            "at least {} UTC ({}){}",
+            stretch(of.first, of.last, day),
             of.first.age_at(of.last),
             if of.with_breaks { ", with breaks" } else { "" }
         ),
@@ -136,7 +152,7 @@ fn failed(gaps: &[(Timestamp, String, String)], day: &mut Option<NaiveDate>) -> 
         let (first, last) = (times[0], times[times.len() - 1]);
         let when = match times.len() {
             1 => format!("at {}", moment(first, day)),
-            _ => format!("{} to {}", moment(first, day), moment(last, day)),
+            _ => stretch(first, last, day),
         };
         format!("{} failed, {when} UTC: {why}", count(times.len(), "round"))
     });
@@ -150,14 +166,10 @@ fn how_bad(course: &Course, gaps: &[(Timestamp, String, String)]) -> String {
         parts.push("what went on in the server isn't known".into());
     }
     if let Some(peak) = &course.peak {
-        // Superusers have slots of their own beyond the usable ones.
-        let beyond = match peak.capacity.used > peak.capacity.usable {
-            true => ", some of them on slots reserved for superusers",
-            false => "",
-        };
         parts.push(format!(
-            "{}{beyond}, at {}",
-            peak.capacity.words(),
+            "{}{}, at {}",
+            Slots::of(&peak.capacity).words(),
+            share(peak.capacity.used, peak.capacity.usable),
             moment(peak.at, &mut day)
         ));
     }
@@ -226,11 +238,7 @@ fn done(runs: &[Run]) -> String {
     let mut day = None;
     let told = runs.iter().map(|run| {
         let dry = if run.dry_run { ", as a dry run" } else { "" };
-        let span = format!(
-            "{} to {} UTC",
-            moment(run.began, &mut day),
-            moment(run.last, &mut day)
-        );
+        let span = format!("{} UTC", stretch(run.began, run.last, &mut day));
         let end = run.end.as_deref().map_or(
             "the journal has no end: it was interrupted, or still goes on".to_owned(),
             |end| format!("it ended: {end}"),
@@ -253,7 +261,7 @@ fn done(runs: &[Run]) -> String {
         };
         format!(
             "{}{dry}, by {}, {span}: {}{answers}{held}; {end}.{unknown}",
-            run.what,
+            capital(&run.what),
             run.operator,
             run.sum()
         )
@@ -276,17 +284,21 @@ fn last(course: &Course) -> String {
     )
 }
 
+/// ` (90 %)` of the usable slots, never more than all.
+fn share(used: u32, usable: u32) -> String {
+    Percent::of(used.min(usable).into(), usable.into())
+        .map_or(String::new(), |share| format!(" ({share})"))
+}
+
 /// How it stood in one capture.
 fn state(frame: &Frame, with_redis: bool) -> String {
     let mut parts = Vec::new();
     match frame.slots {
         Some(slots) => {
-            let share = Percent::of(slots.used.into(), slots.usable.into());
-            let share = share.map_or(String::new(), |share| format!(" ({share})"));
-            let most = if slots.at_most { "at most " } else { "" };
             parts.push(format!(
-                "{most}{} of {} usable slots taken{share}",
-                slots.used, slots.usable
+                "{}{}",
+                slots.words(),
+                share(slots.used, slots.usable)
             ));
         }
         None => parts.push("how many slots were taken couldn't be read".into()),

@@ -3,7 +3,7 @@
 use super::book::NOT_ANSWERED;
 use super::course::{ChangeOf, Course};
 use super::done::{Act, Came, Run, code_words};
-use super::frame::Frame;
+use super::frame::{Frame, Slots};
 use super::runs::{Operators, Words, book};
 use crate::journal::{Event, Record};
 use crate::model::{FindingId, LogMoment, ServerRole, Severity, Timestamp, count};
@@ -406,19 +406,7 @@ fn numbers(group: &[Frame]) -> Vec<String> {
         slots.iter().min_by_key(|s| s.used),
         slots.iter().max_by_key(|s| s.used),
     ) {
-        let at_most = if slots.iter().any(|s| s.at_most) {
-            "at most "
-        } else {
-            ""
-        };
-        let range = match least.used == most.used {
-            true => most.used.to_string(),
-            false => format!("{} to {}", least.used, most.used),
-        };
-        parts.push(format!(
-            "{at_most}{range} of {} usable slots taken",
-            most.usable
-        ));
+        parts.push(Slots::range(*least, *most));
     }
     let blocked = group.iter().filter_map(|frame| frame.blocked).max();
     if let Some(blocked) = blocked.filter(|blocked| *blocked > 0) {

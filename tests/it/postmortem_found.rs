@@ -399,3 +399,138 @@ fn what_got_worse_isnt_over() {
         "{lines:?}"
     );
 }
+
+/// Beyond the usable slots are those of superusers: no more than all is taken.
+#[test]
+fn more_than_all_is_never_said() {
+    let made = postmortem::make(of(course(&[capture(0, 20), capture(1, 21)])));
+    let text = markdown(&made);
+    assert!(
+        !text.contains("21 of 20") && !text.contains("105 %"),
+        "{text}"
+    );
+    assert!(
+        text.contains("all 20 usable slots taken, and 1 reserved (100 %)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("all 20 usable slots taken, and up to 1 reserved |"),
+        "{text}"
+    );
+    assert!(text.contains(" 20 of 20 + 1 reserved |"), "{text}");
+}
+
+#[test]
+fn the_same_second_is_told_once_and_a_selection_as_one() {
+    let mut later = capture(0, 2);
+    later.taken_at = build::at(3_600_000_000 + 400_000);
+    let text = markdown(&postmortem::make(of(course(&[capture(0, 2), later]))));
+    assert!(
+        text.contains("Looked at 2 times, 2027-01-15 09:00:00 UTC"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("09:00:00 –") && !text.contains("09:00:00 to"),
+        "{text}"
+    );
+    assert!(!text.contains("of 2 captures: the first"), "{text}");
+    let many: Vec<Snapshot> = (0..54).map(|n| capture(n, 2)).collect();
+    let text = markdown(&postmortem::make(of(course(&many))));
+    assert!(
+        text.contains("\n16 of 54 captures: the first, the last,"),
+        "{text}"
+    );
+}
+
+/// A journal whose book has these things to do.
+fn journal(folder: &Path, name: &str, todo: &[&str]) -> String {
+    let runs = folder.join("runs");
+    let mut journal = stanch::journal::Journal::create(&runs, name, || at(0)).expect("a journal");
+    let start = Event::RunStart {
+        what: "runbook x".into(),
+        target: "app@db1:5432".into(),
+        login: "oncall".into(),
+        operator: "ana".into(),
+        version: "0".into(),
+        evidence: String::new(),
+    };
+    journal.write(start).expect("written");
+    for what in todo {
+        let note = Event::Note {
+            step: "write_up".into(),
+            question: "to do".into(),
+            text: format!("{what} (owner: ana, due: +14d)"),
+        };
+        journal.write(note).expect("written");
+    }
+    journal.path().display().to_string()
+}
+
+#[test]
+fn what_a_later_journal_says_is_to_be_done_isnt_lost() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let first = journal(folder, "20270115T090000Z-a", &["Lower *every* pool"]);
+    let second = journal(folder, "20270115T090001Z-b", &["Alarm <early> | loudly"]);
+    let (code, _, err) = stanch(
+        folder,
+        &["report", "--journal", &first, "--name", "x", "-q"],
+    );
+    assert_eq!((code, err.as_str()), (0, ""));
+    let args = [
+        "report",
+        "--journal",
+        &first,
+        "--journal",
+        &second,
+        "--name",
+        "x",
+    ];
+    let file = folder.join("postmortem-x.md");
+    let heading = "not in the table above";
+    let (code, _, err) = stanch(folder, &args);
+    let text = std::fs::read_to_string(&file).expect("read");
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("1 action item of the journals not in its table"),
+        "{err}"
+    );
+    let (_, later) = text.split_once(heading).expect("a block");
+    let row = later
+        .lines()
+        .find(|line| line.contains("| ana"))
+        .expect("a row")
+        .to_owned();
+    assert!(row.contains("Alarm") && row.contains("2027-01-29"), "{row}");
+    assert!(!later.contains("Lower"), "{later}");
+    // Once people have taken it over, it is told no more.
+    let row = row.replacen("Alarm", "[x] Alarm", 1);
+    let end = "<!-- /people: actions -->";
+    std::fs::write(&file, text.replace(end, &format!("{row}\n{end}"))).expect("written");
+    let (code, _, err) = stanch(folder, &args);
+    let text = std::fs::read_to_string(&file).expect("read");
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        !text.contains(heading) && !err.contains("action item"),
+        "{err}{text}"
+    );
+}
+
+#[test]
+fn a_link_stays_a_link() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    bundle::write(&folder.join("a.json"), &capture(0, 2)).expect("written");
+    std::fs::create_dir(folder.join("wiki")).expect("made");
+    let link = folder.join("postmortem-x.md");
+    std::os::unix::fs::symlink("wiki/incident.md", &link).expect("a link");
+    // At first it leads to nothing.
+    for _ in 0..2 {
+        let (code, _, err) = stanch(folder, &["report", "a.json", "--name", "x", "-q"]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        let meta = std::fs::symlink_metadata(&link).expect("there");
+        assert!(meta.is_symlink());
+        let text = std::fs::read_to_string(folder.join("wiki/incident.md")).expect("read");
+        assert!(text.contains("# Postmortem"), "{text}");
+    }
+}

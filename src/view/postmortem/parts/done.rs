@@ -22,13 +22,12 @@ pub fn done(of: &Postmortem) -> String {
         };
         let _ = write!(
             out,
-            "### {}{dry}\n\nBy {} on {}, as {}, {} – {} UTC",
+            "### {}{dry}\n\nBy {} on {}, as {}, {} UTC",
             text(&run.what),
             text(&run.operator),
             code(&run.target, false),
             code(&run.login, false),
-            clock.tell(run.began),
-            clock.tell(run.last)
+            clock.stretch(run.began, run.last, "–")
         );
         let inputs: Vec<String> = run
             .inputs
