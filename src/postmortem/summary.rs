@@ -96,6 +96,15 @@ pub(super) fn stretch(first: Timestamp, last: Timestamp, day: &mut Option<NaiveD
     }
 }
 
+/// `from 18:52:12 to 18:53:20`, or `at 18:52:12`.
+fn lasted(first: Timestamp, last: Timestamp, day: &mut Option<NaiveDate>) -> String {
+    let told = stretch(first, last, day);
+    match told.contains(" to ") {
+        true => format!("from {told}"),
+        false => format!("at {told}"),
+    }
+}
+
 fn when(course: &Course) -> String {
     let Some((first, last)) = course.span() else {
         return "not known: there is no capture".into();
@@ -122,7 +131,7 @@ pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
         true => format!("seen once, at {} UTC", moment(of.first, day)),
         false => format!(
             "at least {} UTC ({}){}",
-            stretch(of.first, of.last, day),
+            lasted(of.first, of.last, day),
             of.first.age_at(of.last),
             if of.with_breaks { ", with breaks" } else { "" }
         ),

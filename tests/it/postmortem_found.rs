@@ -156,7 +156,7 @@ fn redis_is_part_of_the_incident() {
     }
     assert!(out.contains("4,000 jobs wait in"), "{out}");
     assert!(
-        out.contains("- Redis: cache:6379, beside 2 captures"),
+        out.contains("- Redis: `cache:6379`, beside 2 captures"),
         "{out}"
     );
     assert!(out.contains("Redis wasn't looked at then"), "{out}");

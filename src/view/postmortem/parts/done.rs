@@ -201,7 +201,7 @@ pub fn sources(of: &Postmortem) -> String {
         let _ = writeln!(
             out,
             "- Redis: {}, beside {}",
-            text(redis),
+            code(redis, false),
             count(*captures, "capture")
         );
     }
