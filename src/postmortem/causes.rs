@@ -2,6 +2,7 @@
 
 use super::course::{ChangeOf, Course};
 use super::drift::{Drift, Match};
+use super::logged::Deadlocks;
 use crate::journal::{Event, Record};
 use crate::model::{FindingId, Severity, SlotLimit};
 
@@ -11,6 +12,7 @@ pub enum Cause {
     Leak,
     PoolSum,
     LongTransaction,
+    Deadlock,
     LockQueue,
     ReconnectStorm,
     PoolerMisconfigured,
@@ -18,13 +20,17 @@ pub enum Cause {
     Failover,
     Autoscale,
     RolloutOverlap,
+    CacheStampede,
+    WorkerBacklog,
+    RedisLimit,
 }
 
 impl Cause {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Leak,
         Self::PoolSum,
         Self::LongTransaction,
+        Self::Deadlock,
         Self::LockQueue,
         Self::ReconnectStorm,
         Self::PoolerMisconfigured,
@@ -32,6 +38,9 @@ impl Cause {
         Self::Failover,
         Self::Autoscale,
         Self::RolloutOverlap,
+        Self::CacheStampede,
+        Self::WorkerBacklog,
+        Self::RedisLimit,
     ];
 
     pub fn words(self) -> &'static str {
@@ -39,6 +48,7 @@ impl Cause {
             Self::Leak => "leaked connections: transactions were begun and left (pattern B)",
             Self::PoolSum => "pools too large in sum for what the server has (pattern A)",
             Self::LongTransaction => "a slow statement or a long transaction (pattern C)",
+            Self::Deadlock => "a deadlock: sessions wait for one another in a circle",
             Self::LockQueue => "a lock queue: sessions waited behind one that held a lock",
             Self::ReconnectStorm => {
                 "a reconnect storm: connections didn't live, timeouts don't fit (pattern D)"
@@ -48,6 +58,11 @@ impl Cause {
             Self::Failover => "a restart or a failover",
             Self::Autoscale => "more instances than the server was meant for (autoscaling)",
             Self::RolloutOverlap => "old and new instances at the same time during a release",
+            Self::CacheStampede => {
+                "a cache stampede: many keys expire at once, or one is read by everybody"
+            }
+            Self::WorkerBacklog => "a worker backlog: jobs come faster than they are done",
+            Self::RedisLimit => "Redis at a limit of its own: memory or clients",
         }
     }
 
@@ -61,13 +76,20 @@ impl Cause {
                 FindingId::QueryStorm,
                 FindingId::WaitDominant,
             ],
+            Self::Deadlock => &[FindingId::LockCycle],
             Self::LockQueue => &[
                 FindingId::LockQueueBehindDdl,
-                FindingId::LockCycle,
                 FindingId::LockPreparedRoot,
                 FindingId::LockChain,
             ],
             Self::ReconnectStorm => &[FindingId::ConnChurn],
+            Self::CacheStampede => &[
+                FindingId::RedisExpiryCliff,
+                FindingId::RedisHotKey,
+                FindingId::RedisLockTtl,
+            ],
+            Self::WorkerBacklog => &[FindingId::QueueBacklog, FindingId::QueueDeadLetters],
+            Self::RedisLimit => &[FindingId::RedisNearLimit],
             _ => &[],
         }
     }
@@ -84,7 +106,12 @@ pub struct Suggestion {
 }
 
 /// Those that something speaks for, the likeliest first.
-pub(super) fn suggest(course: &Course, drift: &Drift, runs: &[Vec<Record>]) -> Vec<Suggestion> {
+pub(super) fn suggest(
+    course: &Course,
+    drift: &Drift,
+    runs: &[Vec<Record>],
+    deadlocks: Option<&Deadlocks>,
+) -> Vec<Suggestion> {
     let mut all: Vec<Suggestion> = Cause::ALL
         .into_iter()
         .filter_map(|cause| {
@@ -98,6 +125,9 @@ pub(super) fn suggest(course: &Course, drift: &Drift, runs: &[Vec<Record>]) -> V
             one.server(course);
             one.design(course, drift);
             one.answers(runs);
+            if let (Cause::Deadlock, Some(deadlocks)) = (cause, deadlocks) {
+                one.logged(deadlocks);
+            }
             (!one.evidence.is_empty()).then_some(one)
         })
         .collect();
@@ -134,6 +164,20 @@ impl Suggestion {
                 bad * seen.captures,
             );
             self.evidence.extend(seen.evidence.iter().take(3).cloned());
+        }
+    }
+
+    /// What the server itself wrote.
+    fn logged(&mut self, deadlocks: &Deadlocks) {
+        let weight = usize::try_from(deadlocks.count).unwrap_or(usize::MAX);
+        // The server broke each of them: many don't weigh more than what lasted.
+        self.measured(deadlocks.words(), weight.min(3));
+        for (count, what) in deadlocks.circles.iter().take(3) {
+            let times = match count {
+                1 => String::new(),
+                n => format!(" ({n} times)"),
+            };
+            self.evidence.push(format!("{what}{times}"));
         }
     }
 

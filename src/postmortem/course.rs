@@ -1,16 +1,18 @@
 //! The captures one after the other, folded: numbers of each, and whole only what was worst.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::found::{Bounds, Seen};
-use super::frame::Frame;
+use super::frame::{Frame, RedisSeen};
 use crate::analysis::blocking::{self, Blockers};
 use crate::analysis::connections::{Capacity, Group};
+use crate::analysis::redis::Look;
 use crate::analysis::settings::{Judged, judge_all};
 use crate::analysis::{Report, connections, triage};
 use crate::model::{
-    BackendId, FindingId, Millis, Redaction, ServerRole, Severity, Snapshot, Target, Thresholds,
-    Timestamp, Verb,
+    BackendId, FindingId, Millis, Pid, Redaction, Section, ServerRole, Session, Severity, Snapshot,
+    Target, Thresholds, Timestamp, Verb,
 };
 
 /// What is looked for in every capture beside the numbers.
@@ -18,8 +20,10 @@ use crate::model::{
 pub struct Followed {
     /// Workloads of the budget: each with the application names that its sessions have.
     pub workloads: Vec<(String, Vec<String>)>,
-    /// Sessions that something was done to.
-    pub sessions: Vec<BackendId>,
+    /// Sessions that something was done to, and when.
+    pub sessions: Vec<(BackendId, Timestamp)>,
+    /// Sessions of stanch itself, by the captures: they are no part of the incident.
+    pub own: BTreeSet<Pid>,
 }
 
 /// The capture with most slots taken.
@@ -61,8 +65,6 @@ pub enum ChangeOf {
     Restart(Timestamp),
 }
 
-type Rank = (Option<u32>, Option<usize>, Option<Millis>);
-
 /// All captures, in the order of time.
 #[derive(Debug)]
 pub struct Course {
@@ -80,8 +82,12 @@ pub struct Course {
     /// The first and the last that were read.
     pub settings: Option<(Settings, Settings)>,
     pub changes: Vec<Change>,
-    /// Who was behind a pid, at its last sight.
-    pub who: Vec<(BackendId, String)>,
+    /// Who was behind a session, at its last sight before something was done to it.
+    pub who: Vec<((BackendId, Timestamp), String)>,
+    /// Each Redis that was looked at, or why none was: beside how many captures.
+    pub redis: BTreeMap<String, usize>,
+    /// The most sessions of stanch itself that were left out of one capture.
+    pub own_left_out: usize,
     /// Parts that some captures don't have, with why and how many.
     pub unread: BTreeMap<(&'static str, String), usize>,
     pub most_hidden: usize,
@@ -89,8 +95,6 @@ pub struct Course {
     pub redactions: Vec<Redaction>,
     /// Of each workload that is followed: most connections, and when.
     pub workloads: Vec<Option<(usize, Timestamp)>>,
-    /// The most so far: slots taken, blocked sessions, age of the oldest transaction.
-    worst: Option<Rank>,
     last_clean: Option<Timestamp>,
     last_judged: Option<Timestamp>,
     last_server: Option<(Timestamp, u32, Option<Timestamp>, Option<ServerRole>)>,
@@ -121,11 +125,12 @@ impl Course {
             settings: None,
             changes: Vec::new(),
             who: Vec::new(),
+            redis: BTreeMap::new(),
+            own_left_out: 0,
             unread: BTreeMap::new(),
             most_hidden: 0,
             redactions: Vec::new(),
             workloads,
-            worst: None,
             last_clean: None,
             last_judged: None,
             last_server: None,
@@ -134,9 +139,16 @@ impl Course {
 
     /// The next capture; each is later than the one before.
     pub fn add(&mut self, snapshot: &Snapshot) {
-        let triage = triage::report(snapshot, &self.thresholds);
+        let others = self.without_own(snapshot);
+        let snapshot = others.as_ref();
+        let mut triage = triage::report(snapshot, &self.thresholds);
+        let look = Look::of(snapshot);
+        let redis = look.as_ref().map(RedisSeen::of);
+        if let Some(look) = &look {
+            triage = triage.with_redis(look.as_ref().map_err(String::as_str), snapshot);
+        }
         let forest = blocking::report(snapshot);
-        let frame = Frame::of(snapshot, &triage.data, forest.data.longest_wait_ms);
+        let frame = Frame::of(snapshot, &triage.data, forest.data.longest_wait_ms, redis);
         self.found(&frame, &triage.data.findings);
         self.worst(snapshot, forest);
         self.server(snapshot);
@@ -171,20 +183,41 @@ impl Course {
         {
             self.target = Some(snapshot.target.clone());
         }
+        if let Some(redis) = &frame.redis {
+            *self.redis.entry(redis.label.clone()).or_default() += 1;
+        }
         self.frames.push(frame);
+    }
+
+    /// Without the sessions of stanch itself; one whose pid somebody else has by now stays.
+    fn without_own<'s>(&mut self, snapshot: &'s Snapshot) -> Cow<'s, Snapshot> {
+        let own = &self.followed.own;
+        let is_own = |session: &Session| {
+            own.contains(&session.id.pid)
+                && matches!(
+                    session.application_name.as_deref(),
+                    None | Some("" | "stanch")
+                )
+        };
+        let count = snapshot
+            .activity
+            .rows()
+            .iter()
+            .filter(|s| is_own(s))
+            .count();
+        if count == 0 {
+            return Cow::Borrowed(snapshot);
+        }
+        self.own_left_out = self.own_left_out.max(count);
+        let mut snapshot = snapshot.clone();
+        if let Section::Collected(sessions) = &mut snapshot.activity {
+            sessions.retain(|session| !is_own(session));
+        }
+        Cow::Owned(snapshot)
     }
 
     fn found(&mut self, frame: &Frame, findings: &[triage::Finding]) {
         let at = frame.at;
-        let rank = (
-            frame.slots.map(|s| s.used),
-            frame.blocked,
-            frame.oldest_transaction,
-        );
-        let worse = self.worst.is_none_or(|worst| rank > worst);
-        if worse {
-            self.worst = Some(rank);
-        }
         // Of one area several may be found; the first is the worst.
         let mut now: Vec<FindingId> = Vec::new();
         for found in findings.iter().filter(|f| f.severity > Severity::Info) {
@@ -193,23 +226,33 @@ impl Course {
             }
             now.push(found.id);
             match self.seen.iter_mut().find(|seen| seen.id == found.id) {
-                Some(seen) => seen.again(found, at, worse),
-                None => self.seen.push(Seen::new(found, at, self.last_judged)),
+                Some(seen) => seen.again(found, frame),
+                None => self.seen.push(Seen::new(found, frame, self.last_judged)),
             }
         }
         if frame.is_judged() {
-            let gone = self.seen.iter_mut().filter(|seen| !now.contains(&seen.id));
+            let gone = self.seen.iter_mut().filter(|seen| {
+                // Slots that are gone were nearly gone before: that it got worse is no end.
+                let got_worse =
+                    seen.id == FindingId::ConnNearLimit && now.contains(&FindingId::ConnExhausted);
+                !now.contains(&seen.id)
+                    && !got_worse
+                    && (frame.is_redis_judged() || !seen.id.is_of_redis())
+            });
             gone.for_each(|seen| seen.bounds.gone(at));
         }
+        // Where Redis wasn't looked at, what was found there may still be so.
+        let may_last = !frame.is_redis_judged()
+            && (self.seen.iter()).any(|s| s.id.is_of_redis() && s.bounds.not_after.is_none());
         match (&mut self.trouble, frame.is_trouble()) {
             (Some(trouble), true) => trouble.seen(at),
-            (Some(trouble), false) if frame.is_judged() => trouble.gone(at),
+            (Some(trouble), false) if frame.is_judged() && !may_last => trouble.gone(at),
             (None, true) => self.trouble = Some(Bounds::at(at, self.last_clean)),
             _ => {}
         }
         if frame.is_judged() {
             self.last_judged = Some(at);
-            if !frame.is_trouble() {
+            if !frame.is_trouble() && !may_last {
                 self.last_clean = Some(at);
             }
         }
@@ -296,13 +339,17 @@ impl Course {
     }
 
     fn sessions(&mut self, snapshot: &Snapshot) {
-        for id in &self.followed.sessions {
-            let session = snapshot.activity.rows().iter().find(|s| s.id == *id);
+        for done in &self.followed.sessions {
+            // What it was like afterwards is what was made of it.
+            if snapshot.taken_at > done.1 {
+                continue;
+            }
+            let session = snapshot.activity.rows().iter().find(|s| s.id == done.0);
             let Some(session) = session else { continue };
             let text = described(session, Some(snapshot.taken_at));
-            match self.who.iter_mut().find(|(known, _)| known == id) {
+            match self.who.iter_mut().find(|(known, _)| known == done) {
                 Some((_, who)) => *who = text,
-                None => self.who.push((*id, text)),
+                None => self.who.push((*done, text)),
             }
         }
     }
@@ -320,11 +367,11 @@ impl Course {
         Some((self.frames.first()?.at, self.frames.last()?.at))
     }
 
-    /// Who was behind a session that something was done to.
-    pub fn who(&self, id: &BackendId) -> Option<&str> {
+    /// Who was behind a session that something was done to then.
+    pub fn who(&self, id: &BackendId, at: Timestamp) -> Option<&str> {
         self.who
             .iter()
-            .find(|(known, _)| known == id)
+            .find(|(known, _)| *known == (*id, at))
             .map(|(_, who)| who.as_str())
     }
 

@@ -1,24 +1,29 @@
 //! Everything that the postmortem holds, put together of its sources.
 
+use std::collections::BTreeSet;
+
 use super::actions::{self, ActionItem};
 use super::book::{Departure, departures};
 use super::causes::{Suggestion, suggest};
 use super::course::{Course, Followed};
 use super::done::Run;
 use super::drift::{self, Drift};
+use super::logged::Deadlocks;
 use super::people::Answers;
 use super::runs::{Operators, followed};
-use super::summary::summary;
+use super::summary::{Told, summary};
 use super::timeline::{Entry, Sources, timeline};
 use crate::budget::{Budget, Report};
 use crate::journal::Record;
-use crate::model::{LogMoment, Timestamp};
+use crate::model::{LogMoment, Pid, Timestamp};
 
 /// A bundle or a saved snapshot that captures came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supply {
     pub name: String,
     pub captures: usize,
+    /// What it couldn't have.
+    pub gaps: usize,
     /// All that it was to hold is in it.
     pub is_whole: bool,
     /// Texts were reduced before it was written.
@@ -35,6 +40,8 @@ pub struct Material {
     /// A journal each.
     pub records: Vec<Vec<Record>>,
     pub log: Vec<LogMoment>,
+    /// The logs that these are of, each with its moments.
+    pub logs: Vec<(String, usize)>,
     pub design: Option<(Budget, Report)>,
     /// People are called by what they do, not by their names.
     pub roles_only: bool,
@@ -46,6 +53,7 @@ impl Material {
         records: &[Vec<Record>],
         design: Option<&(Budget, Report)>,
         target: Option<&str>,
+        own: BTreeSet<Pid>,
     ) -> Followed {
         let workloads = design.and_then(|(budget, report)| {
             let server = drift::server_of(report, target).ok()?;
@@ -54,6 +62,7 @@ impl Material {
         Followed {
             workloads: workloads.unwrap_or_default(),
             sessions: followed(records),
+            own,
         }
     }
 }
@@ -69,6 +78,7 @@ pub struct Postmortem {
     pub timeline: Vec<Entry>,
     /// Log moments that the timeline leaves out.
     pub log_left_out: usize,
+    pub logs: Vec<(String, usize)>,
     pub gaps: Vec<(Timestamp, String, String)>,
     pub causes: Vec<Suggestion>,
     pub drift: Drift,
@@ -90,6 +100,7 @@ pub fn make(material: Material) -> Postmortem {
         gaps,
         records,
         log,
+        logs,
         design,
         roles_only,
     } = material;
@@ -102,7 +113,8 @@ pub fn make(material: Material) -> Postmortem {
         &course,
         design.as_ref().map(|(budget, report)| (budget, report)),
     );
-    let causes = suggest(&course, &drift, &records);
+    let deadlocks = Deadlocks::of(&log);
+    let causes = suggest(&course, &drift, &records, deadlocks.as_ref());
     let (timeline, log_left_out) = timeline(&Sources {
         course: &course,
         records: &records,
@@ -113,14 +125,21 @@ pub fn make(material: Material) -> Postmortem {
     });
     let (departures, unreached) = departures(&records);
     Postmortem {
-        title: title(&course, &runs),
-        summary: summary(&course, &causes, &runs),
+        title: title(&course, &runs, deadlocks.is_some()),
+        summary: summary(&Told {
+            course: &course,
+            causes: &causes,
+            runs: &runs,
+            deadlocks: deadlocks.as_ref(),
+            gaps: &gaps,
+        }),
         actions: actions::of_records(&records),
         answers: Answers::of(&records),
         supplies,
         course,
         timeline,
         log_left_out,
+        logs,
         gaps,
         causes,
         drift,
@@ -132,12 +151,13 @@ pub fn make(material: Material) -> Postmortem {
 }
 
 /// What people may call it otherwise.
-fn title(course: &Course, runs: &[Run]) -> String {
+fn title(course: &Course, runs: &[Run], deadlocks: bool) -> String {
     let worst = course
         .seen
         .iter()
         .max_by_key(|seen| (seen.severity, std::cmp::Reverse(seen.id)));
-    let what = worst.map_or("Incident".to_owned(), |seen| {
+    let unseen = if deadlocks { "Deadlocks" } else { "Incident" };
+    let what = worst.map_or(unseen.to_owned(), |seen| {
         let mut text = seen.title.clone();
         if let Some(first) = text.get(..1) {
             let upper = first.to_uppercase();

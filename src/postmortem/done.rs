@@ -284,7 +284,7 @@ impl Act {
         let (mut who, mut pid) = (None, None);
         let what = match effect {
             Effect::Signal(signal) => {
-                who = course.who(&signal.id).map(str::to_owned);
+                who = course.who(&signal.id, at).map(str::to_owned);
                 pid = Some(signal.id.pid.0);
                 signal_words(signal.verb, &signal.id)
             }

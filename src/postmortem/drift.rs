@@ -71,6 +71,16 @@ impl DriftRow {
     }
 }
 
+/// A live value; one that switches its setting off is told as that.
+pub fn shown(one: &Judged) -> String {
+    let is_time = matches!(one.unit.as_deref(), Some("ms" | "s" | "min"));
+    match (one.name.as_str(), one.value.trim()) {
+        (_, "-1") if is_time && one.name.starts_with("log_") => "off".into(),
+        ("client_connection_check_interval", "0") => "off".into(),
+        _ => one.words(),
+    }
+}
+
 /// The server of the design that the captures are of: the only one, or the one of the target's name.
 ///
 /// # Errors
@@ -260,13 +270,13 @@ fn rows(server: &Server, live: Option<&Live>, all: &mut Vec<DriftRow>) {
                 .cloned()
         };
         let now = live.and_then(|(_, last)| of(last));
-        let before = live.and_then(|(first, _)| of(first)).map(|one| one.words());
+        let before = live.and_then(|(first, _)| of(first)).map(|one| shown(&one));
         let known = now.as_ref().filter(|now| now.verdict != Verdict::Unknown);
         let verdict = known.map_or(Match::Unknown, |now| match is_same(value, now) {
             true => Match::AsDesigned,
             false => Match::Differs,
         });
-        let live_words = known.map(Judged::words);
+        let live_words = known.map(shown);
         all.push(DriftRow {
             what: name.clone(),
             declared: Some(value.clone()),
@@ -345,6 +355,20 @@ mod tests {
             pending_restart: false,
             overrides: Vec::new(),
         }
+    }
+
+    #[test]
+    fn what_is_off_is_told_as_off() {
+        let of = |name: &str, value| {
+            shown(&Judged {
+                name: name.into(),
+                ..live(value, Some("ms"))
+            })
+        };
+        assert_eq!(of("log_min_duration_statement", "-1"), "off");
+        assert_eq!(of("client_connection_check_interval", "0"), "off");
+        // Nought of this one is everything.
+        assert_eq!(of("log_min_duration_statement", "0"), "0 ms");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! When each finding was seen: what lies between two captures is a bound, never a moment.
 
+use super::frame::Frame;
 use crate::analysis::triage::Finding;
 use crate::model::{FindingId, Severity, Timestamp};
 
@@ -16,6 +17,7 @@ pub struct Seen {
     pub evidence: Vec<String>,
     pub caused_by: Vec<FindingId>,
     pub worst_at: Timestamp,
+    measure: [u64; 3],
 }
 
 /// From when to when something was so, as far as captures can tell.
@@ -56,7 +58,8 @@ impl Bounds {
 }
 
 impl Seen {
-    pub(super) fn new(found: &Finding, at: Timestamp, not_before: Option<Timestamp>) -> Self {
+    pub(super) fn new(found: &Finding, frame: &Frame, not_before: Option<Timestamp>) -> Self {
+        let at = frame.at;
         Self {
             id: found.id,
             severity: found.severity,
@@ -66,13 +69,17 @@ impl Seen {
             evidence: found.evidence.clone(),
             caused_by: found.caused_by.clone(),
             worst_at: at,
+            measure: frame.measure(found.id),
         }
     }
 
-    pub(super) fn again(&mut self, found: &Finding, at: Timestamp, is_worse: bool) {
+    pub(super) fn again(&mut self, found: &Finding, frame: &Frame) {
+        let at = frame.at;
+        let measure = frame.measure(found.id);
         self.bounds.seen(at);
         self.captures += 1;
-        if found.severity > self.severity || found.severity == self.severity && is_worse {
+        if (found.severity, measure) > (self.severity, self.measure) {
+            self.measure = measure;
             self.severity = found.severity;
             self.title.clone_from(&found.title);
             self.evidence.clone_from(&found.evidence);

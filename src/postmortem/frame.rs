@@ -1,5 +1,6 @@
 //! What is kept of one capture: numbers, never its sessions.
 
+use crate::analysis::redis::Look;
 use crate::analysis::{connections, triage};
 use crate::model::{
     Clock, FindingId, Millis, Session, SessionState, Severity, SlotLimit, Snapshot, Timestamp,
@@ -29,6 +30,36 @@ pub struct Frame {
     /// Logins that were refused for want of a slot.
     pub refusals: Vec<SlotLimit>,
     pub findings: Vec<(FindingId, Severity)>,
+    /// `None`: Redis wasn't looked at, or not near this capture.
+    pub redis: Option<RedisSeen>,
+}
+
+/// What is kept of a look at Redis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisSeen {
+    /// `cache:6379`, or why it couldn't be looked at.
+    pub label: String,
+    /// All of it was seen.
+    pub is_whole: bool,
+    /// Jobs that wait in all its queues.
+    pub jobs: u64,
+}
+
+impl RedisSeen {
+    pub fn of(look: &Result<Look, String>) -> Self {
+        match look {
+            Ok(look) => Self {
+                label: look.target.label(),
+                is_whole: look.coverage.complete,
+                jobs: look.queues.iter().filter_map(|row| row.queue.depth).sum(),
+            },
+            Err(why) => Self {
+                label: format!("it couldn't be looked at: {why}"),
+                is_whole: false,
+                jobs: 0,
+            },
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +69,44 @@ pub struct Slots {
     pub used: u32,
     /// Hidden sessions are counted as clients, and some may be none.
     pub at_most: bool,
+}
+
+impl Slots {
+    pub fn of(capacity: &connections::Capacity) -> Self {
+        Self {
+            max_connections: capacity.max_connections,
+            usable: capacity.usable,
+            used: capacity.used,
+            at_most: capacity.used_is == connections::UsedIs::AtMost,
+        }
+    }
+
+    /// `18 of 20 usable slots taken`; superusers and their like have reserved ones beyond the usable.
+    pub fn words(self) -> String {
+        Self::range(self, self)
+    }
+
+    /// From the fewest to the most.
+    pub(super) fn range(least: Self, most: Self) -> String {
+        let at_most = if least.at_most || most.at_most {
+            "at most "
+        } else {
+            ""
+        };
+        let usable = most.usable;
+        let reserved = most.used.saturating_sub(usable);
+        let taken = match (least.used.min(usable), most.used.min(usable)) {
+            (_, most) if reserved > 0 && least.used >= most => format!("all {usable}"),
+            (least, most) if least == most => format!("{most} of {usable}"),
+            (least, most) => format!("{least} to {most} of {usable}"),
+        };
+        let beyond = match reserved {
+            0 => String::new(),
+            n if least.used == most.used => format!(", and {n} reserved"),
+            n => format!(", and up to {n} reserved"),
+        };
+        format!("{at_most}{taken} usable slots taken{beyond}")
+    }
 }
 
 /// Connections by state.
@@ -95,7 +164,12 @@ impl States {
 }
 
 impl Frame {
-    pub fn of(snapshot: &Snapshot, triage: &triage::Triage, longest_wait: Option<Millis>) -> Self {
+    pub fn of(
+        snapshot: &Snapshot,
+        triage: &triage::Triage,
+        longest_wait: Option<Millis>,
+        redis: Option<RedisSeen>,
+    ) -> Self {
         let read = snapshot.activity.get().is_some();
         let clients = || connections::clients(snapshot);
         let mut applications: Vec<(String, usize)> = Vec::new();
@@ -111,12 +185,7 @@ impl Frame {
         Self {
             at: snapshot.taken_at,
             by_server: snapshot.clock == Clock::Server,
-            slots: triage.summary.capacity.as_ref().map(|capacity| Slots {
-                max_connections: capacity.max_connections,
-                usable: capacity.usable,
-                used: capacity.used,
-                at_most: capacity.used_is == connections::UsedIs::AtMost,
-            }),
+            slots: triage.summary.capacity.as_ref().map(Slots::of),
             states: read.then(|| States::of(clients())),
             oldest_transaction: triage.summary.oldest_transaction_ms,
             blocked: triage.summary.blocked,
@@ -133,6 +202,23 @@ impl Frame {
                 .iter()
                 .map(|found| (found.id, found.severity))
                 .collect(),
+            redis,
+        }
+    }
+
+    /// How bad it is, by what the finding itself is of.
+    pub fn measure(&self, id: FindingId) -> [u64; 3] {
+        let used = self.slots.map_or(0, |slots| slots.used.into());
+        let blocked = self.blocked.map_or(0, |blocked| blocked as u64);
+        let age = self.oldest_transaction.map_or(0, |age| age.0);
+        let wait = self.longest_wait.map_or(0, |wait| wait.0);
+        match id.name().split('.').next() {
+            Some("lock") => [blocked, wait, 0],
+            Some("conn") => [used, self.refusals.len() as u64, age],
+            Some("tx") => [age, 0, 0],
+            Some("queue") => [self.redis.as_ref().map_or(0, |redis| redis.jobs), 0, 0],
+            Some("redis") => [0; 3],
+            _ => [used, blocked, age],
         }
     }
 
@@ -146,6 +232,11 @@ impl Frame {
     /// Enough was read to say that nothing is wrong.
     pub fn is_judged(&self) -> bool {
         self.slots.is_some() && self.blocked.is_some()
+    }
+
+    /// Enough of Redis was seen to say that what isn't found there isn't so.
+    pub fn is_redis_judged(&self) -> bool {
+        self.redis.as_ref().is_some_and(|redis| redis.is_whole)
     }
 
     /// The findings at warning or above, in the order of their ids.

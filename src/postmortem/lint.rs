@@ -83,14 +83,71 @@ fn is_open(body: &str) -> Option<usize> {
     if body.trim().is_empty() {
         return Some(0);
     }
-    body.lines().position(is_todo).map(|n| n + 1)
+    let todo = body.lines().position(is_todo);
+    // The first line with anything on it stands for all.
+    let nothing =
+        || is_nothing(body).then(|| body.lines().position(|line| !line.trim().is_empty()));
+    todo.or_else(|| nothing().flatten()).map(|n| n + 1)
 }
 
-/// `TODO`, also as an item of a list or a quote.
+/// `TODO` or `TBD`, also as an item of a list or a quote; in small letters only where nothing follows: a word may begin so.
 fn is_todo(line: &str) -> bool {
-    let bare = line.trim_start_matches(|c: char| c.is_whitespace() || "-*+>#_`[]()".contains(c));
-    let rest = bare.strip_prefix(TODO);
-    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    let line = line.trim_start_matches(|c: char| c.is_whitespace() || "-*+>#_`[]()".contains(c));
+    let loud = [TODO, "TBD"].iter().any(|word| {
+        let rest = line.strip_prefix(word);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    });
+    loud || ["todo", "tbd"].contains(&bare(line).as_str())
+}
+
+/// Text without markup and punctuation around it, in small letters.
+fn bare(text: &str) -> String {
+    let text = text.replace("&nbsp;", " ").replace('\u{a0}', " ");
+    let around = |c: char| c.is_whitespace() || c.is_ascii_punctuation() || "…–—".contains(c);
+    text.trim_matches(around).to_lowercase()
+}
+
+/// Without comments, which nobody sees.
+fn seen(body: &str) -> String {
+    let mut out = String::new();
+    let mut rest = body;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        out.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+/// It is filled in, and says nothing.
+fn is_nothing(text: &str) -> bool {
+    const WORDS: [&str; 8] = ["", "todo", "tbd", "n/a", "na", "none", "nothing", "unknown"];
+    WORDS.contains(&bare(&seen(text)).as_str())
+}
+
+/// Who answers for it is one, and can be asked: a name, or a team by its name.
+fn is_nobody(owner: &str) -> bool {
+    const WORDS: [&str; 13] = [
+        "nobody",
+        "no one",
+        "everyone",
+        "everybody",
+        "anyone",
+        "anybody",
+        "somebody",
+        "someone",
+        "all",
+        "team",
+        "owner",
+        "us",
+        "we",
+    ];
+    let bare = bare(&owner.replace("&lt;", "<").replace("&gt;", ">"));
+    let bare = bare.strip_prefix("the ").unwrap_or(&bare);
+    // As runbooks have it, for whoever has to find out.
+    let placeholder = bare.starts_with("team that ")
+        || bare.starts_with("whoever ")
+        || bare == "database's owner";
+    is_nothing(owner) || placeholder || WORDS.contains(&bare)
 }
 
 /// Cells of a row; a bar behind a backslash is text.
@@ -152,7 +209,7 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
             continue;
         }
         let cell = |n: usize| row.get(n).map_or("", String::as_str);
-        let is_empty = |text: &str| text.is_empty() || text == "-" || is_todo(text);
+        let is_empty = |text: &str| is_nothing(text) || is_todo(text);
         if row.iter().all(|text| is_empty(text)) {
             continue;
         }
@@ -166,13 +223,22 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
                 "an action item that doesn't say what is to be done".into(),
             );
         }
-        if is_empty(cell(owner)) {
-            say(line, "an action item without an owner".into());
+        match cell(owner) {
+            text if is_empty(text) => say(line, "an action item without an owner".into()),
+            text if is_nobody(text) => say(
+                line,
+                format!("{text:?} is no owner: one person, or one team by its name"),
+            ),
+            _ => {}
         }
         match cell(due) {
             text if is_empty(text) => say(line, "an action item without a due date".into()),
             text => match text.parse::<NaiveDate>() {
                 Err(_) => say(line, format!("{text:?} is no date such as {today}")),
+                // 2027-1-5 sorts and reads otherwise.
+                Ok(day) if day.to_string() != text => {
+                    say(line, format!("{text:?} is no date such as {today}"));
+                }
                 Ok(day) if day < today && !is_done => {
                     say(
                         line,
@@ -312,6 +378,82 @@ mod tests {
             with(&[("actions", "| what | who |\n|---|---|\n| a | b |\n")])[0].1,
             "the columns of the action items are what, owner, due and type"
         );
+    }
+
+    #[test]
+    fn what_says_nothing_is_no_answer() {
+        for nothing in [
+            "todo\n",
+            "- Tbd.\n",
+            "TBD: ask the shop\n",
+            "?\n",
+            "n/a\n",
+            "N/A.\n",
+            "-\n",
+            "*Nothing.*\n",
+            "<!-- later -->\n",
+            "&nbsp;\n",
+            "<!-- a -->\n\n&nbsp;\n",
+        ] {
+            let all = with(&[("impact", nothing)]);
+            assert_eq!(all.len(), 1, "{nothing:?}: {all:?}");
+            assert_eq!(all[0].1, "not answered: Impact on users");
+        }
+        for answer in [
+            "Nothing was lost.\n",
+            "To do this took us an hour.\n",
+            "Todo lists were empty <!-- all -->\n",
+            "42\n",
+        ] {
+            assert_eq!(with(&[("impact", answer)]), [], "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn an_owner_can_be_asked() {
+        let of = |owner: &str, due: &str| {
+            let body = format!(
+                "| what | owner | due | type |\n|---|---|---|---|\n| a | {owner} | {due} | detect |\n"
+            );
+            with(&[("actions", &body)])
+        };
+        for owner in [
+            "?",
+            "tbd",
+            "TODO",
+            "n/a",
+            "-",
+            "nobody",
+            "Everyone",
+            "team",
+            "the team",
+            "<owner>",
+            "&lt;owner&gt;",
+            "the team that owns the application",
+            "whoever is on call",
+            "&nbsp;",
+        ] {
+            let all = of(owner, "2027-02-01");
+            assert!(
+                all.len() == 1 && all[0].1.contains("owner"),
+                "{owner:?}: {all:?}"
+            );
+        }
+        for owner in [
+            "ana",
+            "Team Checkout",
+            "@data-platform",
+            "the payments team",
+        ] {
+            assert_eq!(of(owner, "2027-02-01"), [], "{owner:?}");
+        }
+        for due in ["2027-2-1", "2027-02-1", "+2027-02-01", "27-02-01"] {
+            let all = of("ana", due);
+            assert!(
+                all.len() == 1 && all[0].1.contains("is no date"),
+                "{due:?}: {all:?}"
+            );
+        }
     }
 
     #[test]

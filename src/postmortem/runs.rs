@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::journal::{Effect, Event, Record};
-use crate::model::BackendId;
+use crate::model::{BackendId, Timestamp};
 use crate::runbook::{self, Book, Kind};
 
-/// The sessions that something was done to.
-pub fn followed(runs: &[Vec<Record>]) -> Vec<BackendId> {
-    let mut all: Vec<BackendId> = Vec::new();
+/// The sessions that something was done to, and when.
+pub fn followed(runs: &[Vec<Record>]) -> Vec<(BackendId, Timestamp)> {
+    let mut all: Vec<(BackendId, Timestamp)> = Vec::new();
     for record in runs.iter().flatten() {
         if let Event::EffectIntent {
             effect: Effect::Signal(signal),
             ..
         } = &record.event
-            && !all.contains(&signal.id)
+            && !all.contains(&(signal.id, record.at))
         {
-            all.push(signal.id);
+            all.push((signal.id, record.at));
         }
     }
     all

@@ -6,30 +6,46 @@ use super::causes::Suggestion;
 use super::course::Course;
 use super::done::Run;
 use super::found::Bounds;
-use super::frame::Frame;
+use super::frame::{Frame, Slots};
+use super::logged::Deadlocks;
 use super::timeline::role;
 use crate::model::{Millis, Percent, Timestamp, count};
 
+/// What is summed up.
+pub(super) struct Told<'t> {
+    pub course: &'t Course,
+    pub causes: &'t [Suggestion],
+    pub runs: &'t [Run],
+    pub deadlocks: Option<&'t Deadlocks>,
+    pub gaps: &'t [(Timestamp, String, String)],
+}
+
 /// Each with what it answers.
-pub(super) fn summary(
-    course: &Course,
-    causes: &[Suggestion],
-    runs: &[Run],
-) -> Vec<(&'static str, String)> {
+pub(super) fn summary(of: &Told<'_>) -> Vec<(&'static str, String)> {
+    let Told {
+        course,
+        causes,
+        runs,
+        ..
+    } = of;
     vec![
-        ("What", what(course)),
+        ("What", what(course, of.deadlocks)),
         ("When", when(course)),
-        ("How bad", how_bad(course)),
+        ("How bad", how_bad(course, of.gaps)),
         ("Probable cause", cause(course, causes)),
         ("What was done", done(runs)),
         ("At the last capture", last(course)),
     ]
 }
 
-fn what(course: &Course) -> String {
+fn what(course: &Course, deadlocks: Option<&Deadlocks>) -> String {
+    let logged = deadlocks.map_or(String::new(), |deadlocks| {
+        format!("; {}", deadlocks.words())
+    });
     let Some(target) = &course.target else {
-        return "no capture of a server was given; what follows is from journals and logs alone"
-            .into();
+        return format!(
+            "no capture of a server was given; what follows is from journals and logs alone{logged}"
+        );
     };
     let version = target
         .server_version
@@ -45,10 +61,19 @@ fn what(course: &Course) -> String {
         .map(|seen| format!("{} ({})", seen.id, seen.severity.word()))
         .collect();
     let found = match found.is_empty() {
+        true if course.frames.is_empty() => "no capture of it could be taken".into(),
         true => "nothing was found at warning or above".into(),
         false => format!("found: {}", found.join(", ")),
     };
-    format!("{version}{role}, {}; {found}", target.label())
+    format!("{version}{role}, {}; {found}{logged}", target.label())
+}
+
+/// As a sentence begins.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        format!("{}{}", first.to_uppercase(), chars.as_str())
+    })
 }
 
 /// A time; with its day where that isn't the one that is being told of.
@@ -58,6 +83,25 @@ pub(super) fn moment(at: Timestamp, day: &mut Option<NaiveDate>) -> String {
         at.utc().format("%H:%M:%S").to_string()
     } else {
         at.utc().format("%Y-%m-%d %H:%M:%S").to_string()
+    }
+}
+
+/// `18:52:12 to 18:53:20`; the same second once.
+pub(super) fn stretch(first: Timestamp, last: Timestamp, day: &mut Option<NaiveDate>) -> String {
+    let first = moment(first, day);
+    let last = moment(last, day);
+    match first.ends_with(&last) {
+        true => first,
+        false => format!("{first} to {last}"),
+    }
+}
+
+/// `from 18:52:12 to 18:53:20`, or `at 18:52:12`.
+fn lasted(first: Timestamp, last: Timestamp, day: &mut Option<NaiveDate>) -> String {
+    let told = stretch(first, last, day);
+    match told.contains(" to ") {
+        true => format!("from {told}"),
+        false => format!("at {told}"),
     }
 }
 
@@ -73,9 +117,8 @@ fn when(course: &Course) -> String {
     let captures = match course.frames.len() {
         1 => format!("There is one capture, of {} UTC", moment(first, &mut day)),
         n => format!(
-            "Looked at {n} times, {} to {} UTC ({})",
-            moment(first, &mut day),
-            moment(last, &mut day),
+            "Looked at {n} times, {} UTC ({})",
+            stretch(first, last, &mut day),
             first.age_at(last)
         ),
     };
@@ -87,9 +130,8 @@ pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
     let span = match of.first == of.last {
         true => format!("seen once, at {} UTC", moment(of.first, day)),
         false => format!(
-            "at least from {} to {} UTC ({}){}",
-            moment(of.first, day),
-            moment(of.last, day),
+            "at least {} UTC ({}){}",
+            lasted(of.first, of.last, day),
             of.first.age_at(of.last),
             if of.with_breaks { ", with breaks" } else { "" }
         ),
@@ -105,18 +147,38 @@ pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
     format!("{span}. {began}. {ended}")
 }
 
-fn how_bad(course: &Course) -> String {
-    let mut day = course.span().map(|(first, _)| first.utc().date_naive());
-    let mut parts = Vec::new();
-    if let Some(peak) = &course.peak {
-        // Superusers have slots of their own beyond the usable ones.
-        let beyond = match peak.capacity.used > peak.capacity.usable {
-            true => ", some of them on slots reserved for superusers",
-            false => "",
+/// Rounds that failed, by why: `9 rounds failed, 19:06:02 to 19:06:20 UTC: Connection refused`.
+fn failed(gaps: &[(Timestamp, String, String)], day: &mut Option<NaiveDate>) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<Timestamp>)> = Vec::new();
+    for (at, _, why) in gaps.iter().filter(|(_, what, _)| what == "frame") {
+        let why = why.lines().next().unwrap_or_default().trim();
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, times)) => times.push(*at),
+            None => all.push((why, vec![*at])),
+        }
+    }
+    let told = all.iter().map(|(why, times)| {
+        let (first, last) = (times[0], times[times.len() - 1]);
+        let when = match times.len() {
+            1 => format!("at {}", moment(first, day)),
+            _ => stretch(first, last, day),
         };
+        format!("{} failed, {when} UTC: {why}", count(times.len(), "round"))
+    });
+    told.collect()
+}
+
+fn how_bad(course: &Course, gaps: &[(Timestamp, String, String)]) -> String {
+    let mut day = course.span().map(|(first, _)| first.utc().date_naive());
+    let mut parts = failed(gaps, &mut day);
+    if course.frames.is_empty() && !parts.is_empty() {
+        parts.push("what went on in the server isn't known".into());
+    }
+    if let Some(peak) = &course.peak {
         parts.push(format!(
-            "{}{beyond}, at {}",
-            peak.capacity.words(),
+            "{}{}, at {}",
+            Slots::of(&peak.capacity).words(),
+            share(peak.capacity.used, peak.capacity.usable),
             moment(peak.at, &mut day)
         ));
     }
@@ -185,11 +247,7 @@ fn done(runs: &[Run]) -> String {
     let mut day = None;
     let told = runs.iter().map(|run| {
         let dry = if run.dry_run { ", as a dry run" } else { "" };
-        let span = format!(
-            "{} to {} UTC",
-            moment(run.began, &mut day),
-            moment(run.last, &mut day)
-        );
+        let span = format!("{} UTC", stretch(run.began, run.last, &mut day));
         let end = run.end.as_deref().map_or(
             "the journal has no end: it was interrupted, or still goes on".to_owned(),
             |end| format!("it ended: {end}"),
@@ -212,7 +270,7 @@ fn done(runs: &[Run]) -> String {
         };
         format!(
             "{}{dry}, by {}, {span}: {}{answers}{held}; {end}.{unknown}",
-            run.what,
+            capital(&run.what),
             run.operator,
             run.sum()
         )
@@ -228,20 +286,28 @@ fn last(course: &Course) -> String {
         return "there is none".into();
     };
     let mut day = None;
-    format!("{} UTC: {}", moment(frame.at, &mut day), state(frame))
+    format!(
+        "{} UTC: {}",
+        moment(frame.at, &mut day),
+        state(frame, !course.redis.is_empty())
+    )
+}
+
+/// ` (90 %)` of the usable slots, never more than all.
+fn share(used: u32, usable: u32) -> String {
+    Percent::of(used.min(usable).into(), usable.into())
+        .map_or(String::new(), |share| format!(" ({share})"))
 }
 
 /// How it stood in one capture.
-fn state(frame: &Frame) -> String {
+fn state(frame: &Frame, with_redis: bool) -> String {
     let mut parts = Vec::new();
     match frame.slots {
         Some(slots) => {
-            let share = Percent::of(slots.used.into(), slots.usable.into());
-            let share = share.map_or(String::new(), |share| format!(" ({share})"));
-            let most = if slots.at_most { "at most " } else { "" };
             parts.push(format!(
-                "{most}{} of {} usable slots taken{share}",
-                slots.used, slots.usable
+                "{}{}",
+                slots.words(),
+                share(slots.used, slots.usable)
             ));
         }
         None => parts.push("how many slots were taken couldn't be read".into()),
@@ -264,5 +330,10 @@ fn state(frame: &Frame) -> String {
         (true, false) => "it can't be judged".into(),
         (false, _) => format!("still found: {}", found.join(", ")),
     });
+    match &frame.redis {
+        None if with_redis => parts.push("Redis wasn't looked at then".into()),
+        Some(redis) if !redis.is_whole => parts.push("not all of Redis was seen".into()),
+        _ => {}
+    }
     parts.join(", ")
 }

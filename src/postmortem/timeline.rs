@@ -3,7 +3,7 @@
 use super::book::NOT_ANSWERED;
 use super::course::{ChangeOf, Course};
 use super::done::{Act, Came, Run, code_words};
-use super::frame::Frame;
+use super::frame::{Frame, Slots};
 use super::runs::{Operators, Words, book};
 use crate::journal::{Event, Record};
 use crate::model::{FindingId, LogMoment, ServerRole, Severity, Timestamp, count};
@@ -307,12 +307,24 @@ fn acts(run: &Run, all: &mut Vec<Entry>) {
 /// Captures of which nothing is found anew and nothing is found no more are one line.
 fn captures(course: &Course, all: &mut Vec<Entry>) {
     let same = |a: &Frame, b: &Frame| {
-        a.troubles() == b.troubles() && a.by_server == b.by_server && a.is_judged() == b.is_judged()
+        a.troubles() == b.troubles()
+            && a.by_server == b.by_server
+            && a.is_judged() == b.is_judged()
+            && a.is_redis_judged() == b.is_redis_judged()
     };
     let mut before: Vec<(FindingId, Severity)> = Vec::new();
     for (n, group) in course.frames.chunk_by(same).enumerate() {
         let (first, last) = (&group[0], &group[group.len() - 1]);
-        let now = first.troubles();
+        let mut now = first.troubles();
+        if !first.is_redis_judged() {
+            // Where Redis wasn't looked at, what was found there may still be so.
+            let kept = before
+                .iter()
+                .filter(|(id, _)| id.is_of_redis() && !now.iter().any(|(is, _)| is == id));
+            let kept: Vec<_> = kept.copied().collect();
+            now.extend(kept);
+            now.sort_by_key(|(id, _)| *id);
+        }
         let source = if first.by_server {
             Source::Capture
         } else {
@@ -370,6 +382,11 @@ fn changes(
     let gone: Vec<String> = before
         .iter()
         .filter(|(id, _)| !now.iter().any(|(is, _)| is == id))
+        // Slots that are gone were nearly gone before: that it got worse is no end.
+        .filter(|(id, _)| {
+            *id != FindingId::ConnNearLimit
+                || !now.iter().any(|(is, _)| *is == FindingId::ConnExhausted)
+        })
         .map(|(id, _)| id.to_string())
         .collect();
     if !gone.is_empty() {
@@ -389,19 +406,7 @@ fn numbers(group: &[Frame]) -> Vec<String> {
         slots.iter().min_by_key(|s| s.used),
         slots.iter().max_by_key(|s| s.used),
     ) {
-        let at_most = if slots.iter().any(|s| s.at_most) {
-            "at most "
-        } else {
-            ""
-        };
-        let range = match least.used == most.used {
-            true => most.used.to_string(),
-            false => format!("{} to {}", least.used, most.used),
-        };
-        parts.push(format!(
-            "{at_most}{range} of {} usable slots taken",
-            most.usable
-        ));
+        parts.push(Slots::range(*least, *most));
     }
     let blocked = group.iter().filter_map(|frame| frame.blocked).max();
     if let Some(blocked) = blocked.filter(|blocked| *blocked > 0) {

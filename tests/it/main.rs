@@ -19,6 +19,7 @@ mod guard;
 mod language;
 mod layering;
 mod postmortem;
+mod postmortem_found;
 mod redaction;
 mod reference;
 mod runbook;

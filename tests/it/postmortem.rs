@@ -234,13 +234,17 @@ fn records(events: Vec<(i64, Event)>) -> Vec<Record> {
 /// The incident: a leak that is ended by hand, as far as it could be.
 fn material(application: &str) -> Material {
     let runs = vec![records(events())];
-    let mut course = Course::new(Thresholds::default(), Material::followed(&runs, None, None));
+    let mut course = Course::new(
+        Thresholds::default(),
+        Material::followed(&runs, None, None, Default::default()),
+    );
     for (seconds, leaked) in [(0, 0), (10, 14), (20, 14), (30, 2), (40, 0)] {
         course.add(&capture(seconds, leaked, application));
     }
     let supply = |name: &str, captures, is_whole| Supply {
         name: name.into(),
         captures,
+        gaps: 0,
         is_whole,
         is_redacted: is_whole,
     };
@@ -259,6 +263,7 @@ fn material(application: &str) -> Material {
             sqlstate: Some("53300".into()),
             what: "a login was refused".into(),
         }],
+        logs: vec![],
         design: None,
         roles_only: false,
     }
@@ -296,6 +301,7 @@ fn of_capture(name: &str) -> Postmortem {
         gaps: vec![],
         records: vec![],
         log: vec![],
+        logs: vec![],
         design: None,
         roles_only: false,
     })
@@ -317,7 +323,7 @@ fn the_cause_that_the_evidence_speaks_for() {
         ("lock-chain", Cause::LockQueue),
         ("lock-queue", Cause::LockQueue),
         ("prepared", Cause::LockQueue),
-        ("deadlock", Cause::LockQueue),
+        ("deadlock", Cause::Deadlock),
         ("long-transaction", Cause::LongTransaction),
         ("storm", Cause::LongTransaction),
     ] {
@@ -403,6 +409,7 @@ fn what_wasnt_read_is_unknown() {
         gaps: vec![],
         records: vec![],
         log: vec![],
+        logs: vec![],
         supplies: vec![],
         design: None,
         roles_only: false,
@@ -662,6 +669,7 @@ fn hostile(text: &str) -> Postmortem {
     material.supplies.push(Supply {
         name: text.into(),
         captures: 1,
+        gaps: 0,
         is_whole: false,
         is_redacted: false,
     });

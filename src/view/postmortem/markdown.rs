@@ -50,6 +50,21 @@ pub fn blocks(postmortem: &Postmortem) -> Vec<Block> {
     all.blocks
 }
 
+/// With the action items that a table people write already doesn't have: theirs isn't written into.
+pub fn with_later(mut blocks: Vec<Block>, items: &[&ActionItem]) -> Vec<Block> {
+    let is_table = |block: &Block| matches!(block, Block::People { name, .. } if name == "actions");
+    if let Some(at) = blocks.iter().position(is_table)
+        && !items.is_empty()
+    {
+        let text = format!(
+            "Written down during the run and not in the table above:\n\n{}",
+            rows(items.iter().copied())
+        );
+        blocks.insert(at + 1, Block::generated("actions-later", text));
+    }
+    blocks
+}
+
 struct Writer<'p> {
     postmortem: &'p Postmortem,
     blocks: Vec<Block>,
@@ -103,8 +118,11 @@ fn actions(items: &[ActionItem]) -> String {
     if items.is_empty() {
         return format!("{NO_ACTIONS}\n");
     }
+    rows(items.iter())
+}
+
+fn rows<'a>(items: impl Iterator<Item = &'a ActionItem>) -> String {
     let rows: Vec<Vec<String>> = items
-        .iter()
         .map(|item| {
             let due = item.due.map_or(String::new(), |due| due.to_string());
             vec![cell(&item.what), cell(&item.owner), due, String::new()]

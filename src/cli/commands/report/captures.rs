@@ -1,18 +1,57 @@
 //! The captures of all files, in the order of time, one at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::bundle::{Bundle, BundleError};
 use crate::cli::fault::Fault;
 use crate::journal::{Event, Record};
-use crate::model::{LogMoment, RedactionLevel, Snapshot, Target, Timestamp};
+use crate::model::{LogMoment, Millis, Pid, RedactionLevel, Section, Snapshot, Target, Timestamp};
 use crate::postmortem::Supply;
 
-/// The captures of one file or bundle, in the order of time.
+/// A look at Redis that is further off says nothing of a capture.
+const BESIDE: Millis = Millis::from_secs(60);
+
+type Look = (Timestamp, Section<serde_json::Value>);
+
+/// The captures of one file or bundle, in the order of time, each with the look at Redis that is nearest to it.
 fn frames(path: &Path) -> Result<impl Iterator<Item = Result<Snapshot, Fault>> + use<>, Fault> {
-    let frames = Bundle::open(path)?.into_frames()?;
-    Ok(frames.map(|frame| frame.map_err(Fault::from)))
+    let bundle = Bundle::open(path)?;
+    let looks = looks(&bundle)?;
+    let frames = bundle.into_frames()?;
+    Ok(frames.map(move |frame| {
+        let mut frame = frame?;
+        if frame.redis.is_none() {
+            let far = |at: Timestamp| at.age_at(frame.taken_at).max(frame.taken_at.age_at(at));
+            let nearest = looks.iter().min_by_key(|(at, _)| far(*at));
+            let nearest = nearest.filter(|(at, _)| far(*at) <= BESIDE);
+            frame.redis = nearest.map(|(_, look)| look.clone());
+        }
+        Ok(frame)
+    }))
+}
+
+/// The looks at Redis that a bundle has, read in one go.
+fn looks(bundle: &Bundle) -> Result<Vec<Look>, Fault> {
+    let mut wanted: BTreeMap<&str, Timestamp> = BTreeMap::new();
+    for found in bundle.redis().iter().filter(|found| found.report == "look") {
+        wanted.insert(&found.path, found.at);
+    }
+    let mut looks = Vec::new();
+    if wanted.is_empty() {
+        return Ok(looks);
+    }
+    bundle.each(&mut |name, bytes| {
+        if let Some(at) = wanted.get(name) {
+            let look = serde_json::from_slice(bytes).map_err(|error| BundleError::Damaged {
+                path: bundle.place(name),
+                what: error.to_string(),
+            })?;
+            looks.push((*at, look));
+        }
+        Ok(())
+    })?;
+    Ok(looks)
 }
 
 /// What the bundles couldn't have, and what they have of logs.
@@ -20,7 +59,8 @@ fn frames(path: &Path) -> Result<impl Iterator<Item = Result<Snapshot, Fault>> +
 pub struct Beside {
     /// When, what, and why.
     pub gaps: Vec<(Timestamp, String, String)>,
-    pub log: Vec<LogMoment>,
+    /// Of each log: where it is from, and its moments.
+    pub logs: Vec<(String, Vec<LogMoment>)>,
 }
 
 /// All that is in the bundles beside their frames.
@@ -41,11 +81,12 @@ pub fn beside(paths: &[PathBuf]) -> Result<Beside, Fault> {
                     path: path.clone(),
                     what: error.to_string(),
                 })?;
-            beside.log.extend(moments);
+            beside
+                .logs
+                .push((format!("log in {}", name(path)), moments));
         }
     }
     beside.gaps.sort_by_key(|(at, ..)| *at);
-    beside.log.sort_by_key(|moment| moment.at);
     Ok(beside)
 }
 
@@ -79,19 +120,32 @@ pub fn paths(given: &[PathBuf], journals: &[(PathBuf, Vec<Record>)]) -> Vec<Path
 pub struct Ordered {
     files: Vec<(Timestamp, PathBuf)>,
     target: Option<Target>,
+    own: BTreeSet<Pid>,
+    /// Files in which no capture is.
+    empty: Vec<PathBuf>,
 }
 
-/// Looks at the beginning of each.
+/// Looks through each: what it is of, and whose sessions are our own.
 ///
 /// # Errors
 /// Where one can't be read, or they are of several servers.
 pub fn ordered(paths: &[PathBuf]) -> Result<Ordered, Fault> {
     let mut files = Vec::new();
+    let (mut own, mut empty, mut unread) = (BTreeSet::new(), Vec::new(), None);
     let mut target: Option<(Target, &Path)> = None;
     for path in paths {
-        let Some(first) = frames(path)?.next().transpose()? else {
+        let bundle = Bundle::open(path)?;
+        let meant = bundle.head().target.clone();
+        let mut rest = bundle.into_frames()?;
+        let Some(first) = rest.next().transpose()? else {
+            empty.push(path.clone());
+            unread.get_or_insert(meant);
             continue;
         };
+        own.extend(first.server.get().map(|server| server.own_pid));
+        for frame in rest {
+            own.extend(frame?.server.get().map(|server| server.own_pid));
+        }
         if let Some((known, at)) = &target
             && (&known.host, known.port) != (&first.target.host, first.target.port)
         {
@@ -109,7 +163,9 @@ pub fn ordered(paths: &[PathBuf]) -> Result<Ordered, Fault> {
     files.sort();
     Ok(Ordered {
         files,
-        target: target.map(|(target, _)| target),
+        target: target.map(|(target, _)| target).or(unread),
+        own,
+        empty,
     })
 }
 
@@ -123,6 +179,11 @@ struct Open {
 impl Ordered {
     pub fn target(&self) -> Option<&Target> {
         self.target.as_ref()
+    }
+
+    /// Pids of the sessions that the captures were read with.
+    pub fn own(&self) -> &BTreeSet<Pid> {
+        &self.own
     }
 
     /// Every capture once, in the order of time; only files whose times overlap are open together.
@@ -152,6 +213,9 @@ impl Ordered {
                 continue;
             }
             let Some(n) = (0..open.len()).min_by_key(|n| open[*n].next.taken_at) else {
+                for path in &self.empty {
+                    supplies.push(supply(path)?);
+                }
                 return Ok(supplies);
             };
             let file = &mut open[n];
@@ -171,15 +235,18 @@ impl Ordered {
     }
 }
 
+/// A file as it is called here.
+pub fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
 /// What is to be said of a file as a whole.
 fn supply(path: &Path) -> Result<Supply, Fault> {
     let bundle = Bundle::open(path)?;
     Ok(Supply {
-        name: path
-            .file_name()
-            .unwrap_or(path.as_os_str())
-            .to_string_lossy()
-            .into_owned(),
+        name: name(path),
+        gaps: bundle.gaps().len(),
         captures: 0,
         is_whole: bundle.why_partial().is_none(),
         is_redacted: bundle.head().redaction == RedactionLevel::Redacted,

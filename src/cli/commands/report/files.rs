@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::fault::Fault;
 use crate::postmortem::Postmortem;
@@ -47,6 +47,19 @@ pub fn earlier(path: &Path) -> Result<Option<String>, Fault> {
     }
 }
 
+/// Where a link leads to though nothing is there yet.
+fn led_to(path: &Path) -> PathBuf {
+    let mut place = path.to_path_buf();
+    // More would be a circle.
+    for _ in 0..40 {
+        let Ok(next) = fs::read_link(&place) else {
+            break;
+        };
+        place = place.parent().unwrap_or(Path::new(".")).join(next);
+    }
+    place
+}
+
 /// Beside its place and then moved there, for its owner only; one that is there already keeps its mode.
 ///
 /// # Errors
@@ -54,7 +67,7 @@ pub fn earlier(path: &Path) -> Result<Option<String>, Fault> {
 pub fn write(path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |error: io::Error| Fault::Save(format!("{}: {error}", path.display()));
     // A link stays a link: what it leads to is replaced.
-    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let place = path.canonicalize().unwrap_or_else(|_| led_to(path));
     let folder = place
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

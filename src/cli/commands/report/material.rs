@@ -39,12 +39,19 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
         &records,
         design.as_ref(),
         ordered.target().and_then(|target| target.name.as_deref()),
+        ordered.own().clone(),
     );
     let mut course = Course::new(thresholds, followed);
     let supplies = ordered.each(&mut |snapshot| course.add(snapshot))?;
-    let mut log = beside.log;
-    log.extend(of_logs(&args.log, &course, &records)?);
-    log.sort_by_key(|moment| moment.at);
+    // Of a server that was never reached it is known which one was meant.
+    if course.target.is_none() {
+        course.target = ordered.target().cloned();
+    }
+    let mut told = beside.logs;
+    told.extend(of_logs(&args.log, &course, &records)?);
+    let logs = told.iter().map(|(log, all)| (log.clone(), all.len()));
+    let logs: Vec<(String, usize)> = logs.collect();
+    let log = postmortem::once(told.into_iter().map(|(_, moments)| moments).collect());
     if let Some(target) = &course.target {
         for other in strangers(&records, target) {
             ctx.console.warn(&format!(
@@ -60,6 +67,7 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
         gaps: beside.gaps,
         records,
         log,
+        logs,
         design,
         roles_only: args.roles_only,
     }))
@@ -70,7 +78,7 @@ fn of_logs(
     logs: &[PathBuf],
     course: &Course,
     records: &[Vec<Record>],
-) -> Result<Vec<LogMoment>, Fault> {
+) -> Result<Vec<(String, Vec<LogMoment>)>, Fault> {
     const AFTER: TimeDelta = TimeDelta::hours(1);
     let captured = course
         .span()
@@ -85,7 +93,7 @@ fn of_logs(
         .map(|at| Timestamp::new(at.utc() + AFTER));
     let mut all = Vec::new();
     for log in logs {
-        all.extend(log_moments::of(log, first, last)?);
+        all.push((captures::name(log), log_moments::of(log, first, last)?));
     }
     Ok(all)
 }

@@ -6,7 +6,7 @@ use super::super::charts::{blocks, charts as pictures, per_block, told};
 use super::super::escape::{code, fenced, table};
 use super::{Clock, LEFT, RIGHT};
 use crate::model::{Millis, count};
-use crate::postmortem::{Frame, Postmortem};
+use crate::postmortem::{Frame, Postmortem, Slots};
 use crate::view::console::Style;
 use crate::view::reports::Table as _;
 use crate::view::sanitize::{clean, cut, width};
@@ -72,9 +72,8 @@ pub fn charts(of: &Postmortem) -> String {
         let mut clock = Clock(None);
         let _ = write!(
             out,
-            "{} to {} UTC, {each}.\n\n{}\n",
-            clock.tell(first),
-            clock.tell(last),
+            "{} UTC, {each}.\n\n{}\n",
+            clock.stretch(first, last, "to"),
             fenced(&drawn)
         );
     }
@@ -109,12 +108,13 @@ fn numbers(frames: &[Frame]) -> String {
             let used = frame.slots.map_or_else(
                 || "?".into(),
                 |slots| {
-                    format!(
-                        "{}{} of {}",
-                        if slots.at_most { "≤ " } else { "" },
-                        slots.used,
-                        slots.usable
-                    )
+                    let most = if slots.at_most { "≤ " } else { "" };
+                    let reserved = match slots.used.saturating_sub(slots.usable) {
+                        0 => String::new(),
+                        n => format!(" + {n} reserved"),
+                    };
+                    let used = slots.used.min(slots.usable);
+                    format!("{most}{used} of {}{reserved}", slots.usable)
                 },
             );
             vec![
@@ -139,7 +139,15 @@ fn numbers(frames: &[Frame]) -> String {
         ("blocked", RIGHT),
         ("longest wait", RIGHT),
     ];
-    table(&head, &rows)
+    let table = table(&head, &rows);
+    match shown.len() < frames.len() {
+        true => format!(
+            "{table}\n{} of {}: the first, the last, the fullest and some in between.\n",
+            shown.len(),
+            count(frames.len(), "capture")
+        ),
+        false => table,
+    }
 }
 
 /// `-` is none, `?` is not read.
@@ -162,7 +170,7 @@ pub fn worst(of: &Postmortem) -> String {
             out,
             "## At its worst\n\n### Who held the connections\n\nAt {} UTC: {}; max_connections {}, less {} for superusers and {} reserved.\n\n",
             Clock(None).tell(peak.at),
-            peak.capacity.words(),
+            Slots::of(&peak.capacity).words(),
             peak.capacity.max_connections,
             peak.capacity.superuser_reserved,
             peak.capacity.reserved

@@ -22,13 +22,12 @@ pub fn done(of: &Postmortem) -> String {
         };
         let _ = write!(
             out,
-            "### {}{dry}\n\nBy {} on {}, as {}, {} – {} UTC",
+            "### {}{dry}\n\nBy {} on {}, as {}, {} UTC",
             text(&run.what),
             text(&run.operator),
             code(&run.target, false),
             code(&run.login, false),
-            clock.tell(run.began),
-            clock.tell(run.last)
+            clock.stretch(run.began, run.last, "–")
         );
         let inputs: Vec<String> = run
             .inputs
@@ -154,7 +153,10 @@ pub fn sources(of: &Postmortem) -> String {
             code(&target.user, false)
         );
     }
-    let alike = |a: &Supply, b: &Supply| (a.is_whole, a.is_redacted) == (b.is_whole, b.is_redacted);
+    let alike = |a: &Supply, b: &Supply| {
+        let of = |s: &Supply| (s.is_whole, s.is_redacted, s.captures == 0);
+        of(a) == of(b)
+    };
     for group in of.supplies.chunk_by(alike) {
         let whole = if group[0].is_whole {
             ""
@@ -167,6 +169,10 @@ pub fn sources(of: &Postmortem) -> String {
             ", **not redacted**"
         };
         let captures = group.iter().map(|supply| supply.captures).sum();
+        let gaps = match group.iter().map(|supply| supply.gaps).sum() {
+            0 => String::new(),
+            n => format!(", {}", count(n, "gap")),
+        };
         let names = match group {
             [one] => code(&one.name, false),
             [first, .., last] => format!(
@@ -179,8 +185,31 @@ pub fn sources(of: &Postmortem) -> String {
         };
         let _ = writeln!(
             out,
-            "- {names}: {}{whole}{redacted}",
+            "- {names}: {}{gaps}{whole}{redacted}",
             count(captures, "capture")
+        );
+    }
+    for (log, moments) in &of.logs {
+        let _ = writeln!(
+            out,
+            "- server log: {}, {}",
+            code(log, false),
+            count(*moments, "moment")
+        );
+    }
+    for (redis, captures) in &of.course.redis {
+        let _ = writeln!(
+            out,
+            "- Redis: {}, beside {}",
+            code(redis, false),
+            count(*captures, "capture")
+        );
+    }
+    if of.course.own_left_out > 0 {
+        let _ = writeln!(
+            out,
+            "- left out of every number: stanch's own sessions, up to {} in one capture",
+            of.course.own_left_out
         );
     }
     for run in &of.runs {

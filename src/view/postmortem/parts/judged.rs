@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::escape::{cell, code, table, text};
 use super::{Clock, LEFT, RIGHT, capital};
-use crate::postmortem::{Match, Postmortem};
+use crate::postmortem::{Match, Postmortem, shown};
 
 pub fn causes(of: &Postmortem) -> String {
     let mut out = String::from("## Probable cause\n\n");
@@ -137,7 +137,7 @@ pub fn drift(of: &Postmortem) -> String {
             .map(|one| {
                 vec![
                     code(&one.name, true),
-                    cell(&one.words()),
+                    cell(&shown(one)),
                     cell(one.recommended.as_deref().unwrap_or("-")),
                     cell(&one.why),
                 ]

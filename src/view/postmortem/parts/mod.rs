@@ -30,6 +30,16 @@ impl Clock {
         }
     }
 
+    /// From then to then; the same second once.
+    fn stretch(&mut self, first: Timestamp, last: Timestamp, to: &str) -> String {
+        let first = self.tell(first);
+        let last = self.tell(last);
+        match first.ends_with(&last) {
+            true => first,
+            false => format!("{first} {to} {last}"),
+        }
+    }
+
     fn maybe(&mut self, at: Option<Timestamp>, none: &str) -> String {
         at.map_or_else(|| none.to_owned(), |at| self.tell(at))
     }

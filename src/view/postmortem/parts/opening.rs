@@ -178,13 +178,10 @@ pub fn timeline(of: &Postmortem) -> String {
 }
 
 fn row(entry: &Entry, clock: &mut Clock) -> Vec<String> {
-    let from = clock.tell(entry.at);
-    let until = entry
-        .until
-        .map_or(String::new(), |until| format!(" – {}", clock.tell(until)));
+    let when = clock.stretch(entry.at, entry.until.unwrap_or(entry.at), "–");
     let what = cell(&entry.what);
     vec![
-        format!("{from}{until}"),
+        when,
         entry.source.word().to_owned(),
         entry.known.word().to_owned(),
         if entry.is_loud {
