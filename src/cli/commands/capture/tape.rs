@@ -102,7 +102,11 @@ impl Tape {
     pub fn log(&mut self, path: &Path, from: Timestamp) {
         let shown = path.display();
         match log_moments::of(path, Some(from), None) {
-            Ok(moments) => match self.folder.log(&moments) {
+            Ok(told) => match self.folder.log(&told.moments) {
+                Ok(Kept::Written) if told.left_out > 0 => {
+                    let older = crate::model::counted(told.left_out, "older moment");
+                    self.gap("log", &format!("{shown}: {older} left out"));
+                }
                 Ok(Kept::Written) => {}
                 Ok(Kept::TooLarge) => self.gap("log", &format!("{shown}: no room (--max-size)")),
                 Err(error) => {

@@ -85,7 +85,7 @@ fn of_logs(
         .map(|at| Timestamp::new(at.utc() + AFTER));
     let mut all = Vec::new();
     for log in logs {
-        all.extend(log_moments::of(log, first, last)?);
+        all.extend(log_moments::of(log, first, last)?.moments);
     }
     Ok(all)
 }
