@@ -1,7 +1,7 @@
 //! Lines by a prefix that isn't known: what can be told from their shapes.
 
 use super::labels::{self, Label};
-use super::prefix::{Head, Split};
+use super::prefix::{Head, Split, session_pid};
 use super::record::named;
 use super::time::{self, Zone};
 use crate::model::{LogSession, Pid};
@@ -53,6 +53,13 @@ fn label_before(line: &str, colon: usize) -> Option<(usize, Label, usize)> {
 
 /// `[123]`, `pid=123`, `(123)`.
 fn pid(before: &str) -> Option<Pid> {
+    // Numbers next to a session's id may count lines. Its first part has eight digits until 2106.
+    let session = before
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'))
+        .find(|word| word.find('.') == Some(8) && session_pid(word).is_some());
+    if let Some(id) = session {
+        return session_pid(id);
+    }
     let digits = |text: &str| {
         let end = text
             .find(|c: char| !c.is_ascii_digit())

@@ -347,14 +347,14 @@ fn pair(line: &str) -> Option<(u32, u32)> {
     })
 }
 
-/// The first name in quotes.
+/// The name in quotes; a quote inside of it isn't doubled, so it goes up to the last.
 fn quoted(line: &str) -> Option<String> {
     let (at, open) = line
         .char_indices()
         .find(|(_, c)| QUOTES.iter().any(|(open, _)| open == c))?;
     let (_, close) = QUOTES.iter().find(|(known, _)| *known == open)?;
     let inside = &line[at + open.len_utf8()..];
-    let end = inside.find(*close)?;
+    let end = inside.rfind(*close)?;
     let name = inside[..end].trim_matches([' ', '\u{a0}', '\u{202f}']);
     (!name.is_empty()).then(|| name.to_owned())
 }
@@ -362,6 +362,13 @@ fn quoted(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_may_have_a_quote() {
+        let line = "while updating tuple (0,2) in relation \"we ird\"Täble\"";
+        let place = place(line).expect("a place");
+        assert_eq!(place.relation, "we ird\"Täble");
+    }
 
     #[test]
     fn edges_in_eleven_languages() {

@@ -18,6 +18,7 @@ mod jsonlog;
 mod labels;
 mod locktext;
 mod moments;
+mod odd;
 mod open;
 mod prefix;
 mod record;

@@ -3,15 +3,20 @@
 use chrono::TimeDelta;
 
 use crate::model::{
-    LogCancellation, LogEvent, LogMoment, LogServer, LogSession, LogTermination, LogWaitStage,
-    LogWhat, Timestamp,
+    LogCancellation, LogDeadlock, LogEvent, LogMoment, LogServer, LogSession, LogTermination,
+    LogWaitStage, LogWhat, Pid, Timestamp,
 };
 
 /// Alike and no further apart than this is one moment.
 const APART: TimeDelta = TimeDelta::minutes(1);
 
 /// One line each, oldest first; events without a time have no place on a timeline.
-pub fn moments(events: &[LogEvent]) -> Vec<LogMoment> {
+///
+/// `relations`: all that a deadlock is about, by its statements.
+pub fn moments(
+    events: &[LogEvent],
+    relations: &dyn Fn(&LogDeadlock, Option<Pid>) -> Vec<String>,
+) -> Vec<LogMoment> {
     let mut timed: Vec<(Timestamp, &LogEvent)> = events
         .iter()
         .filter_map(|event| Some((event.at?, event)))
@@ -19,7 +24,9 @@ pub fn moments(events: &[LogEvent]) -> Vec<LogMoment> {
     timed.sort_by_key(|(at, _)| *at);
     let mut all: Vec<LogMoment> = Vec::new();
     for (at, event) in timed {
-        let Some(what) = words(event) else { continue };
+        let Some(what) = words(event, relations) else {
+            continue;
+        };
         let alike = all
             .iter_mut()
             .rev()
@@ -44,7 +51,10 @@ pub fn moments(events: &[LogEvent]) -> Vec<LogMoment> {
 }
 
 /// Without any statement.
-fn words(event: &LogEvent) -> Option<String> {
+fn words(
+    event: &LogEvent,
+    relations: &dyn Fn(&LogDeadlock, Option<Pid>) -> Vec<String>,
+) -> Option<String> {
     let who = |session: &LogSession| {
         session
             .application_name
@@ -69,10 +79,14 @@ fn words(event: &LogEvent) -> Option<String> {
                 .collect();
             names.sort();
             names.dedup();
-            let place = deadlock
-                .place
-                .as_ref()
-                .map_or_else(String::new, |place| format!(" on {}", place.relation));
+            let mut on = relations(deadlock, event.pid);
+            if on.is_empty() {
+                on.extend(deadlock.place.as_ref().map(|place| place.relation.clone()));
+            }
+            let place = match on.as_slice() {
+                [] => String::new(),
+                names => format!(" on {}", names.join(" and ")),
+            };
             let among = match (names.as_slice(), deadlock.edges.len()) {
                 ([], n) => format!("{n} sessions"),
                 (names, n) if names.len() == n => names.join(" and "),

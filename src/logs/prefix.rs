@@ -171,6 +171,7 @@ impl Head {
             'm' | 't' => self.at = time::leading(text, zone).map(|(at, _)| at),
             'n' => self.at = time::epoch(text),
             'p' => self.pid = text.trim().parse().ok().map(Pid),
+            'c' => self.pid = self.pid.or_else(|| session_pid(text)),
             'u' => self.session.user = named(text),
             'd' => self.session.database = named(text),
             'a' => self.session.application_name = named(text),
@@ -249,11 +250,38 @@ fn ends(what: char, text: &str, next: Option<&Piece>) -> Vec<usize> {
         'p' | 'l' | 'x' => exactly(run(|c| c.is_ascii_digit()), 1),
         // Empty in all processes but parallel workers, or before a session has one.
         'P' | 'Q' => exactly(run(|c| c.is_ascii_digit() || c == '-'), 0),
-        'v' => exactly(run(|c| c.is_ascii_digit() || matches!(c, '/' | '-')), 0),
+        'v' => vec![virtual_transaction(text)],
         'c' => exactly(run(|c| c.is_ascii_hexdigit() || c == '.'), 1),
         'e' => exactly(run(|c| c.is_ascii_uppercase() || c.is_ascii_digit()), 5),
         _ => free(text, next),
     }
+}
+
+/// `4/2`, or nothing.
+fn virtual_transaction(text: &str) -> usize {
+    let digits = |from: usize| {
+        text.bytes()
+            .skip(from)
+            .take_while(u8::is_ascii_digit)
+            .count()
+    };
+    let process = digits(0);
+    let number = digits(process + 1);
+    if process > 0 && number > 0 && text.as_bytes().get(process) == Some(&b'/') {
+        process + 1 + number
+    } else {
+        0
+    }
+}
+
+/// The process of a session's id: `6b0dc985.352f` is when it began and its pid, in hexadecimal.
+pub fn session_pid(id: &str) -> Option<Pid> {
+    let (began, pid) = id.trim().split_once('.')?;
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+    if !(is_hex(began) && is_hex(pid)) {
+        return None;
+    }
+    i32::from_str_radix(pid, 16).ok().map(Pid)
 }
 
 /// Names, commands and addresses: up to any place where what follows may begin, shortest first.
@@ -310,6 +338,18 @@ mod tests {
             );
             assert_eq!((label, text.as_str()), (Label::Message, "x"), "{prefix}");
         }
+    }
+
+    #[test]
+    fn a_session_id_has_the_pid() {
+        let by = |prefix, line| split(prefix, line).map(|(head, ..)| head.pid);
+        let line = "6b0dc648.6080 1 2026-11-30 18:54:00.241 UTC 3/273/904: LOG:  x";
+        assert_eq!(by("%c %l %m %v/%x: ", line), Some(Some(Pid(24704))));
+        let none = "6b0dc648.6080 1 2026-11-30 18:54:00.241 UTC /0: LOG:  x";
+        assert_eq!(by("%c %l %m %v/%x: ", none), Some(Some(Pid(24704))));
+        let both = "6b0dc648.6080 [7] LOG:  x";
+        assert_eq!(by("%c [%p] ", both), Some(Some(Pid(7))));
+        assert_eq!(session_pid("6b0dc648"), None);
     }
 
     #[test]

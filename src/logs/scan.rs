@@ -14,8 +14,9 @@ use super::window::Window;
 use super::{csvlog, jsonlog};
 use crate::model::{LogBefore, LogEvent, LogFormat, LogRead, LogWhat, Timestamp};
 
-/// All modes that anybody waits in end so, in every language.
-const LOCKS: &[u8] = b"eLock";
+/// All modes that anybody waits in end so, in every language; and what ends a wait.
+const LOCKS: &str = "eLock|57014|55P03|57P0|canceling statement due|terminating connection due\
+    |ステートメントをキャンセル|接続を終了";
 /// What else a timeline has, by SQLSTATE and by words.
 const ALL: &str = "eLock|53300|57014|55P03|57P0|25P03|25P04|too many c|connection slots are|canceling statement due\
     |terminating connection|database system |starting PostgreSQL|shutdown request|terminated by signal\
@@ -61,16 +62,20 @@ enum Finder {
 
 impl Finder {
     fn new(wanted: Wanted) -> Self {
-        match (wanted, Regex::new(ALL)) {
-            (Wanted::All, Ok(all)) => Self::Several(all),
-            _ => Self::One(Box::new(memmem::Finder::new(LOCKS))),
+        let words = match wanted {
+            Wanted::Locks => LOCKS,
+            Wanted::All => ALL,
+        };
+        match Regex::new(words) {
+            Ok(words) => Self::Several(words),
+            Err(_) => Self::One(Box::new(memmem::Finder::new(b"eLock"))),
         }
     }
 
     fn find(&self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::One(one) => one.find(bytes),
-            Self::Several(all) => all.find(bytes).map(|found| found.start()),
+            Self::Several(words) => words.find(bytes).map(|found| found.start()),
         }
     }
 }
@@ -250,13 +255,18 @@ impl Scan {
         options: &ScanOptions,
         sink: &mut dyn FnMut(LogEvent),
     ) {
+        let outside = event.at.is_some_and(|at| {
+            options.since.is_some_and(|since| at < since)
+                || options.until.is_some_and(|until| at > until)
+        });
+        if outside {
+            return;
+        }
+        let of_locks = matches!(event.what, LogWhat::Deadlock(_) | LogWhat::LockWait(_));
         match event.at {
+            // What ends a wait isn't looked for itself.
+            _ if options.wanted == Wanted::Locks && !of_locks => {}
             Some(at) => {
-                let outside = options.since.is_some_and(|since| at < since)
-                    || options.until.is_some_and(|until| at > until);
-                if outside {
-                    return;
-                }
                 self.tally.first = Some(self.tally.first.map_or(at, |first| first.min(at)));
                 self.tally.last = Some(self.tally.last.map_or(at, |last| last.max(at)));
             }

@@ -8,6 +8,7 @@ use memchr::{memchr, memrchr};
 use super::generic;
 use super::labels::Label;
 use super::locktext;
+use super::odd;
 use super::prefix::{Head, Prefix, Split};
 use super::record::{Record, sqlstate};
 use super::time::Zone;
@@ -23,6 +24,8 @@ const SAMPLE: usize = 300;
 const LINES_BEFORE: usize = 60;
 /// Statements of a transaction that are kept.
 const STATEMENTS: usize = 20;
+/// Names that read as a label that are kept.
+const ODD: usize = 32;
 
 /// Reads lines by the prefix that fits.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub struct Lines {
     pub cut: u64,
     /// Lines by no known prefix.
     pub by_shape: u64,
+    /// Parts of application names that read as a label and a text.
+    odd: Vec<String>,
 }
 
 /// What was found around a place.
@@ -65,6 +70,7 @@ impl Lines {
             told: BTreeSet::new(),
             cut: 0,
             by_shape: 0,
+            odd: Vec::new(),
         }
     }
 
@@ -122,6 +128,44 @@ impl Lines {
         if line.starts_with('\t') || line.is_empty() {
             return None;
         }
+        for n in 0..self.odd.len() {
+            let Some((blanked, name)) = odd::blanked(line, &self.odd[n]) else {
+                continue;
+            };
+            let split = self.split_plain(&blanked)?;
+            let (head, label, length) = (split.head, split.label, split.text.len());
+            return Some(Split {
+                head: odd::restored(head, &name),
+                label,
+                text: &line[line.len() - length..],
+            });
+        }
+        self.split_plain(line)
+    }
+
+    /// Where an application's name hides the label behind it, the name is noted; whether it was.
+    fn note_odd(&mut self, buffer: &[u8], entry: &Entry<'_>) -> bool {
+        if self.odd.len() >= ODD {
+            return false;
+        }
+        let line =
+            String::from_utf8_lossy(text(&buffer[entry.start..line_end(buffer, entry.start)]));
+        let Some(split) = self.split(&line) else {
+            return false;
+        };
+        let Some(part) = odd::hiding(&line, split.text, split.head.pid) else {
+            return false;
+        };
+        // The next line of the message has the same prefix: a text that only looks so isn't repeated.
+        let next = text(&buffer[entry.end..line_end(buffer, entry.end)]);
+        let repeated = odd::blanked(&String::from_utf8_lossy(next), &part).is_some();
+        if repeated {
+            self.odd.push(part);
+        }
+        repeated
+    }
+
+    fn split_plain<'l>(&mut self, line: &'l str) -> Option<Split<'l>> {
         if let Some(given) = &self.given {
             return given.split(line, &mut self.zone);
         }
@@ -144,6 +188,11 @@ impl Lines {
         let Some(mut first) = self.entry_at(buffer, hit) else {
             return Around::Nothing;
         };
+        if self.note_odd(buffer, &first)
+            && let Some(read_again) = self.entry_at(buffer, hit)
+        {
+            first = read_again;
+        }
         if self.told.contains(&(base + first.start as u64)) {
             return Around::Nothing;
         }
@@ -183,13 +232,6 @@ impl Lines {
         }
         if !whole || (next >= buffer.len() && !complete) {
             return Around::More;
-        }
-        if record.sqlstate.is_none() {
-            // log_error_verbosity = verbose has it in the message.
-            record.sqlstate = record
-                .message
-                .split_once(": ")
-                .and_then(|(code, _)| sqlstate(code));
         }
         self.told.insert(start);
         Around::Found(Box::new(record), end)
@@ -245,8 +287,15 @@ impl Lines {
                 start = end;
                 continue;
             };
-            let (head, label) = (split.head, split.label);
+            let (mut head, label) = (split.head, split.label);
             let mut whole = split.text.to_owned();
+            if matches!(label, Label::Message | Label::Unknown)
+                && let Some((code, rest)) = verbose(split.text)
+                && head.sqlstate.as_deref().is_none_or(|known| known == code)
+            {
+                head.sqlstate = sqlstate(code);
+                whole = rest.to_owned();
+            }
             // What begins no entry of its own goes on with this one.
             while end < buffer.len() {
                 let stop = line_end(buffer, end);
@@ -311,6 +360,18 @@ impl Lines {
             statements,
         }
     }
+}
+
+/// `00000: …` by log_error_verbosity = verbose: the code, and the message without it.
+fn verbose(text: &str) -> Option<(&str, &str)> {
+    let (code, rest) = text.split_once(": ")?;
+    // Each code of the server has a digit; a word such as ERROR is the message's own.
+    let shaped = code.len() == 5
+        && code
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        && code.bytes().any(|b| b.is_ascii_digit());
+    shaped.then_some((code, rest))
 }
 
 /// A second DETAIL belongs to another message, whose first line was lost.

@@ -6,8 +6,10 @@ use crate::sql::{Token, tokens};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aim {
     pub verb: Verb,
-    /// The one table that it writes or locks.
+    /// The one table that it writes or locks, without its schema.
     pub table: Option<String>,
+    /// The table's schema, where it is written.
+    pub schema: Option<String>,
     /// No other table is named.
     pub alone: bool,
     /// Equalities that all must hold; `None`: several values, or it can't be told.
@@ -18,9 +20,19 @@ impl Aim {
     const NOTHING: Self = Self {
         verb: Verb::Other,
         table: None,
+        schema: None,
         alone: false,
         key: None,
     };
+
+    /// The table with its schema, unless that is `public`.
+    pub fn named(&self) -> Option<String> {
+        let table = self.table.as_ref()?;
+        Some(match self.schema.as_deref() {
+            Some(schema) if schema != "public" => format!("{schema}.{table}"),
+            _ => table.clone(),
+        })
+    }
 
     /// By its name the key picks one row: of `id`, `uuid`, or `account_id` in `accounts`. Of `status` it may be many.
     pub fn picks_one(&self) -> bool {
@@ -83,7 +95,8 @@ fn of_one(tokens: &[Token<'_>]) -> Aim {
         "reindex" | "drop" | "alter" | "cluster" | "vacuum" | "refresh" => (Verb::Ddl, 0),
         _ => return Aim::NOTHING,
     };
-    let Some((table, after)) = (name_at > 0).then(|| name(tokens, name_at)).flatten() else {
+    let Some((schema, table, after)) = (name_at > 0).then(|| name(tokens, name_at)).flatten()
+    else {
         return Aim {
             verb,
             ..Aim::NOTHING
@@ -113,6 +126,7 @@ fn of_one(tokens: &[Token<'_>]) -> Aim {
     Aim {
         verb,
         table: Some(table).filter(|_| told),
+        schema: schema.filter(|_| told),
         alone: !several,
         key: key.filter(|_| !several),
     }
@@ -149,8 +163,8 @@ fn has_comma(from: &[Token<'_>]) -> bool {
         .any(|token| *token == Token::Symbol(','))
 }
 
-/// A name without its schema, and where it ends.
-fn name(tokens: &[Token<'_>], at: usize) -> Option<(String, usize)> {
+/// A schema where there is one, the name, and where it ends.
+fn name(tokens: &[Token<'_>], at: usize) -> Option<(Option<String>, String, usize)> {
     let mut at = at;
     while ["only", "if", "exists", "concurrently"]
         .iter()
@@ -158,17 +172,28 @@ fn name(tokens: &[Token<'_>], at: usize) -> Option<(String, usize)> {
     {
         at += 1;
     }
+    let mut schema = None;
     loop {
         let part = match tokens.get(at)? {
             Token::Word(word) => word.to_lowercase(),
-            Token::Quoted(word) => word.trim_matches('"').replace("\"\"", "\""),
+            Token::Quoted(word) => unquoted(word),
             _ => return None,
         };
         if tokens.get(at + 1) != Some(&Token::Symbol('.')) {
-            return Some((part, at + 1));
+            return Some((schema, part, at + 1));
         }
+        schema = Some(part);
         at += 2;
     }
+}
+
+/// A quote that belongs to the name may stand at its end.
+fn unquoted(word: &str) -> String {
+    let inside = word.strip_prefix('"').unwrap_or(word);
+    inside
+        .strip_suffix('"')
+        .unwrap_or(inside)
+        .replace("\"\"", "\"")
 }
 
 /// The equalities of WHERE that all must hold.
@@ -252,7 +277,7 @@ fn value(tokens: &[Token<'_>], at: usize) -> Option<(Value, usize)> {
 
 /// The first value of the one row that is inserted.
 fn inserted(tokens: &[Token<'_>]) -> Option<Key> {
-    let (_, after) = name(tokens, 2)?;
+    let (_, _, after) = name(tokens, 2)?;
     let column = match tokens.get(after..after + 2) {
         Some([Token::Symbol('('), Token::Word(first)]) => first.to_lowercase(),
         _ => "value".into(),
@@ -288,6 +313,23 @@ mod tests {
             aim.table.unwrap_or_default(),
             key.unwrap_or_default()
         )
+    }
+
+    #[test]
+    fn a_schema_tells_tables_apart() {
+        let cases = [
+            ("update s2.t set a = 1", Some("s2.t")),
+            ("update public.t set a = 1", Some("t")),
+            (
+                "update shop.\"S \"\"2\"\"\".\"T\" set a = 1",
+                Some("S \"2\".T"),
+            ),
+            ("update t set a = 1", Some("t")),
+            ("select 1", None),
+        ];
+        for (sql, named) in cases {
+            assert_eq!(aim(sql).named().as_deref(), named, "{sql}");
+        }
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! Events one by one → the report, in memory that doesn't grow with the log.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use chrono::{DurationRound as _, TimeDelta};
 
-use super::report::{Deadlock, Deadlocks, Group, Hour, told};
+use super::aim::Aim;
+use super::order;
+use super::report::{Deadlock, Deadlocks, Group, Hour, session, told};
 use super::waits::Waits;
-use crate::model::{LogBefore, LogDeadlock, LogEvent, LogSession, LogWhat, Pid, Timestamp};
+use crate::model::{
+    LogBefore, LogDeadlock, LogEvent, LogObject, LogSession, LogWhat, Pid, Timestamp,
+};
 use crate::sql;
 
 /// Groups that are counted apart.
@@ -17,6 +22,8 @@ const LISTED: usize = 500;
 const SESSIONS: usize = 20_000;
 /// A pid is another process's after so long.
 const FRESH: TimeDelta = TimeDelta::minutes(10);
+/// Of so many deadlocks and lines on waits it is known whether they were told before.
+const TOLD: usize = 1_000_000;
 /// How many deadlocks back a later line still names a process.
 const LATER: usize = 16;
 
@@ -35,6 +42,9 @@ struct Counting {
     count: u64,
     hours: BTreeMap<Timestamp, u64>,
     applications: BTreeSet<String>,
+    /// What the first is about, and whether others are about something else.
+    things: Vec<String>,
+    varies: bool,
     sample: Kept,
 }
 
@@ -49,6 +59,10 @@ pub struct Collector {
     listed: VecDeque<Kept>,
     sessions: BTreeMap<Pid, (LogSession, Option<Timestamp>)>,
     waits: Waits,
+    /// What was told before, by its hash: one server may write several logs.
+    told: BTreeSet<u64>,
+    repeated: u64,
+    repeated_waits: u64,
 }
 
 impl Collector {
@@ -64,6 +78,22 @@ impl Collector {
         self.meet(&event);
         match &mut event.what {
             LogWhat::Deadlock(deadlock) => {
+                let circle: Vec<_> = deadlock
+                    .edges
+                    .iter()
+                    .map(|edge| (edge.pid, edge.blocked_by, &edge.on))
+                    .collect();
+                let sure = deadlock
+                    .edges
+                    .iter()
+                    .any(|edge| matches!(edge.on, LogObject::Transaction { .. }));
+                if again(&mut self.told, event.at, sure, &(event.pid, circle)) {
+                    self.repeated += 1;
+                    for before in &deadlock.before {
+                        self.rename(before.pid, &before.session, event.at);
+                    }
+                    return;
+                }
                 self.name(deadlock, event.at);
                 self.deadlock(event);
             }
@@ -74,8 +104,19 @@ impl Collector {
                     let (session, seen) = sessions.get(&pid)?;
                     near(*seen, at).then(|| session.clone())
                 };
+                let line = (wait.pid, &wait.on, wait.stage as u8, wait.waited_ms);
+                let sure = matches!(wait.on, LogObject::Transaction { .. });
+                if again(&mut self.told, at, sure || wait.waited_ms.is_some(), &line) {
+                    self.repeated_waits += 1;
+                    return;
+                }
                 let wait = wait.clone();
                 self.waits.add(&event, &wait, of, self.unredacted);
+            }
+            LogWhat::Canceled { .. } | LogWhat::Terminated { .. } => {
+                if let Some(pid) = event.pid {
+                    self.waits.ended(pid, event.at);
+                }
             }
             _ => {}
         }
@@ -90,6 +131,11 @@ impl Collector {
             self.sessions.pop_first();
         }
         self.sessions.insert(pid, (event.session.clone(), event.at));
+        self.rename(pid, &event.session, event.at);
+    }
+
+    /// Deadlocks shortly before get the name.
+    fn rename(&mut self, pid: Pid, session: &LogSession, at: Option<Timestamp>) {
         let samples = self
             .groups
             .iter_mut()
@@ -97,11 +143,11 @@ impl Collector {
             .take(LATER)
             .map(|group| &mut group.sample);
         for kept in self.listed.iter_mut().rev().take(LATER).chain(samples) {
-            if !near(kept.event.at, event.at) {
+            if !near(kept.event.at, at) {
                 continue;
             }
             if let LogWhat::Deadlock(deadlock) = &mut kept.event.what {
-                add_name(deadlock, pid, &event.session);
+                add_name(deadlock, pid, session);
             }
         }
     }
@@ -123,7 +169,7 @@ impl Collector {
         let LogWhat::Deadlock(deadlock) = &event.what else {
             return;
         };
-        let key = key(deadlock);
+        let (key, things) = key(deadlock, event.pid);
         let group = match self.by_key.get(&key) {
             Some(group) => Some(*group),
             None if self.groups.len() < GROUPS => {
@@ -135,6 +181,8 @@ impl Collector {
                     count: 0,
                     hours: BTreeMap::new(),
                     applications: BTreeSet::new(),
+                    things: things.clone(),
+                    varies: false,
                     sample: Kept {
                         event: event.clone(),
                         group: Some(group),
@@ -149,6 +197,7 @@ impl Collector {
         };
         if let Some(counting) = group.and_then(|group| self.groups.get_mut(group)) {
             counting.count += 1;
+            counting.varies |= counting.things != things;
             if let Some(at) = at {
                 counting.first = Some(counting.first.map_or(at, |first| first.min(at)));
                 counting.last = Some(counting.last.map_or(at, |last| last.max(at)));
@@ -168,9 +217,17 @@ impl Collector {
         let Some(kept) = self.listed.pop_front() else {
             return;
         };
-        let names = told(&kept, self.unredacted).map(|deadlock| applications(&deadlock));
+        let event = &kept.event;
+        let LogWhat::Deadlock(deadlock) = &event.what else {
+            return;
+        };
         if let Some(counting) = kept.group.and_then(|group| self.groups.get_mut(group)) {
-            counting.applications.extend(names.unwrap_or_default());
+            counting.applications.extend(
+                deadlock
+                    .edges
+                    .iter()
+                    .filter_map(|edge| session(event, edge.pid).application_name),
+            );
         }
     }
 
@@ -224,6 +281,7 @@ impl Collector {
                 statements: statements(&counting.sample.event),
                 shape: sample.shape,
                 order_conflict: order_conflict.clone(),
+                varies: counting.varies,
                 advice: sample.advice.clone(),
                 per_hour: counting
                     .hours
@@ -251,6 +309,8 @@ impl Collector {
             lock_waits: self.waits.finish(),
             deadlocks_total: self.total,
             ungrouped: self.ungrouped,
+            repeated: self.repeated,
+            repeated_waits: self.repeated_waits,
         }
     }
 }
@@ -261,6 +321,38 @@ fn near(a: Option<Timestamp>, b: Option<Timestamp>) -> bool {
         // Without times the order of the lines is all there is.
         _ => true,
     }
+}
+
+/// Whether the same was told before; without a time nobody knows. `sure`: its numbers come only once, so the times
+/// may differ by a second, else only by what `%t` cuts off.
+fn again(told: &mut BTreeSet<u64>, at: Option<Timestamp>, sure: bool, what: &impl Hash) -> bool {
+    let Some(at) = at else { return false };
+    if told.len() >= TOLD {
+        return false;
+    }
+    let hash = |role: u8, time: i64| {
+        let mut hasher = DefaultHasher::new();
+        (sure, role, time).hash(&mut hasher);
+        what.hash(&mut hasher);
+        hasher.finish()
+    };
+    let (second, milli) = (at.utc().timestamp(), at.utc().timestamp_millis());
+    if !sure {
+        // A time without a fraction was cut, and may be any within its second.
+        let cut = milli % 1000 == 0;
+        let (exact, whole, any) = (hash(1, milli), hash(2, second), hash(3, second));
+        let known = told.contains(&exact) || told.contains(&whole) || cut && told.contains(&any);
+        told.extend([exact, any]);
+        if cut {
+            told.insert(whole);
+        }
+        return known;
+    }
+    let known = (second - 1..=second + 1).any(|second| told.contains(&hash(0, second)));
+    if !known {
+        told.insert(hash(0, second));
+    }
+    known
 }
 
 /// Adds what isn't known yet.
@@ -301,29 +393,49 @@ fn statements(event: &LogEvent) -> Vec<String> {
     all
 }
 
-/// Alike: as many in the circle, with the same statements, waiting in the same modes for the same kinds of things.
-fn key(deadlock: &LogDeadlock) -> String {
-    let mut parts: Vec<String> = deadlock
+/// Alike: the same statements around the circle in a conflict of the same shape, on the same tables where those don't
+/// tell them. Which rows it is about comes apart.
+fn key(deadlock: &LogDeadlock, victim: Option<Pid>) -> (String, Vec<String>) {
+    let wants = order::wants(deadlock, victim, false);
+    let shape = order::shape(deadlock, &wants);
+    let parts: Vec<String> = deadlock
         .edges
         .iter()
-        .map(|edge| match &edge.statement {
-            Some(statement) => sql::fingerprint(statement),
-            None => format!(
-                "? {} {:?}",
-                edge.mode.as_str(),
-                std::mem::discriminant(&edge.on)
-            ),
+        .zip(&wants)
+        .map(|(edge, want)| {
+            let told = want.aim.as_ref().and_then(Aim::named);
+            let table = want
+                .table
+                .as_ref()
+                .filter(|table| told.as_ref() != Some(table));
+            let kind = if edge.on.is_row() {
+                "row"
+            } else {
+                edge.on.locktype().unwrap_or("?")
+            };
+            let statement = edge.statement.as_deref().map(sql::fingerprint);
+            format!(
+                "{kind} {}\n{}",
+                table.map_or("", String::as_str),
+                statement.as_deref().unwrap_or(edge.mode.as_str())
+            )
         })
         .collect();
-    parts.sort();
-    parts.join("\n")
+    // The victim stands first, and may be any of them.
+    let turn = (0..parts.len())
+        .min_by_key(|n| (&parts[*n..], &parts[..*n]))
+        .unwrap_or(0);
+    let mut things: Vec<String> = wants.into_iter().map(|want| want.on).collect();
+    things.sort();
+    let circle = [&parts[turn..], &parts[..turn]].concat();
+    (format!("{shape:?}\n{}", circle.join("\n")), things)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analysis::deadlocks::{Basis, Shape, WaitEnd};
-    use crate::model::{LockMode, LogEdge, LogLockWait, LogObject, LogPlace, LogWaitStage, Millis};
+    use crate::model::{LockMode, LogEdge, LogLockWait, LogPlace, LogWaitStage, Millis};
 
     fn at(second: i64) -> Option<Timestamp> {
         chrono::DateTime::from_timestamp(1_780_000_000 + second, 0).map(Timestamp::new)
@@ -550,7 +662,11 @@ mod tests {
             edge(1, 2, table(9), "lock table a.t in exclusive mode"),
             edge(2, 1, table(8), "lock table b.t in exclusive mode"),
         ]);
-        assert_eq!((shape, text), (Shape::TableOrder, None));
+        assert_eq!(shape, Shape::TableOrder);
+        assert_eq!(
+            text.as_deref(),
+            Some("a locks b.t, then a.t; pid 2 a.t, then b.t")
+        );
         let (_, text) = order(vec![
             edge(1, 2, table(9), "update t set a = 1 where id = 1"),
             edge(2, 1, table(8), "lock table b in exclusive mode"),
@@ -561,6 +677,91 @@ mod tests {
                 "a locks b, then relation 9 of database 5; pid 2 relation 9 of database 5, then b"
             )
         );
+    }
+
+    #[test]
+    fn rows_of_two_schemas_are_two() {
+        let of = |a: &str, b: &str| {
+            let set = |table: &str| format!("update {table} set a = 1 where id = 1");
+            order(vec![
+                edge(1, 2, row(1), &set(a)),
+                edge(2, 1, row(2), &set(b)),
+            ])
+        };
+        assert_eq!(
+            of("s2.t", "public.t"),
+            (
+                Shape::TableOrder,
+                Some("a locks t id 1, then s2.t id 1; pid 2 s2.t id 1, then t id 1".into())
+            )
+        );
+        assert_eq!(of("s2.t", "s2.t").0, Shape::LockUpgrade);
+        assert_eq!(of("t", "public.t").0, Shape::LockUpgrade);
+        // By the search path it may be one table or two.
+        assert_eq!(of("s2.t", "t"), (Shape::Mixed, None));
+    }
+
+    #[test]
+    fn what_is_told_twice_counts_once() {
+        let mut other = transfer(0, 7, 8);
+        other.at = at(3);
+        let told = report(vec![transfer(0, 7, 8), other, transfer(0, 7, 8)]);
+        assert_eq!((told.deadlocks_total, told.repeated), (2, 1));
+        let mut timeless = transfer(0, 7, 8);
+        timeless.at = None;
+        let told = report(vec![timeless.clone(), timeless]);
+        assert_eq!((told.deadlocks_total, told.repeated), (2, 0));
+    }
+
+    #[test]
+    fn conflicts_of_two_shapes_are_two_kinds() {
+        let same = "update accounts set n = 'x' where id = 3";
+        let upgrade = event(
+            9,
+            "b",
+            vec![edge(1, 2, row(1), same), edge(2, 1, row(2), same)],
+        );
+        let told = report(vec![transfer(0, 7, 8), transfer(5, 8, 7), upgrade]);
+        let shapes: Vec<_> = told.groups.iter().map(|g| (g.shape, g.count)).collect();
+        assert_eq!(shapes, [(Shape::RowOrder, 2), (Shape::LockUpgrade, 1)]);
+        assert!(!told.groups[0].varies);
+        let mut others = transfer(5, 8, 7);
+        if let LogWhat::Deadlock(deadlock) = &mut others.what {
+            deadlock.edges[0].statement = Some("update accounts set n = 'x' where id = 4".into());
+        }
+        let told = report(vec![transfer(0, 7, 8), others]);
+        assert_eq!((told.groups.len(), told.groups[0].varies), (1, true));
+    }
+
+    #[test]
+    fn a_timeout_ends_a_wait() {
+        let waits = |stage| {
+            let mut wait = event(1, "a", vec![edge(8, 7, row(2), "x")]);
+            wait.what = LogWhat::LockWait(LogLockWait {
+                pid: Pid(8),
+                mode: LockMode::Share,
+                on: row(2),
+                stage,
+                waited_ms: Some(Millis(200)),
+                holders: Vec::new(),
+                queue: Vec::new(),
+                place: None,
+                statement: None,
+            });
+            wait
+        };
+        let mut end = waits(LogWaitStage::StillWaiting);
+        end.at = at(3);
+        end.what = LogWhat::Canceled {
+            why: crate::model::LogCancellation::LockTimeout,
+        };
+        let told = report(vec![waits(LogWaitStage::StillWaiting), end.clone()]).lock_waits;
+        assert_eq!((told.failed, told.open), (1, 0));
+        assert_eq!(told.longest[0].waited_ms, Millis(2200));
+        end.pid = Some(Pid(9));
+        let told = report(vec![waits(LogWaitStage::StillWaiting), end]).lock_waits;
+        assert_eq!((told.failed, told.open), (0, 1));
+        assert_eq!(told.longest[0].waited_ms, Millis(200));
     }
 
     #[test]
@@ -607,7 +808,7 @@ mod tests {
 
     #[test]
     fn very_many_are_counted_and_some_are_listed() {
-        let events = (0..2000).map(|n| transfer(n, 7, 8)).collect();
+        let events = (0..2000).map(|n| transfer(n * 5, 7, 8)).collect();
         let told = report(events);
         assert_eq!((told.deadlocks_total, told.groups[0].count), (2000, 2000));
         assert_eq!(told.deadlocks.len(), LISTED + 1);

@@ -11,6 +11,7 @@ mod waits;
 pub use collect::Collector;
 pub use grown::{Counted, Deadlocking, Growth, PARTS, counted, finding, report as live};
 pub use masked::masked;
+pub use order::relations;
 pub use report::{
     Basis, Deadlock, Deadlocks, Group, Hour, LogCoverage, LogHead, LogReport, Member, Order,
     OrderConflict, Shape, WaitsFor, report,

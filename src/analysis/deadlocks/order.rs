@@ -15,6 +15,8 @@ pub struct Want {
     /// The table, or what else is locked, in words.
     pub on: String,
     pub table: Option<String>,
+    /// Its name and, where the statement has it, its schema.
+    bare: Option<(Option<String>, String)>,
     /// Which of its rows, in words.
     pub key: Option<String>,
     raw_key: Option<Key>,
@@ -33,6 +35,18 @@ impl Want {
             (_, _, true) => None,
             _ => Some(self.on.clone()),
         }
+    }
+
+    /// By their names they may be rows of one table or of two: only one of the statements has a schema.
+    fn may_share_table(&self, other: &Self) -> bool {
+        let ((Some((a, mine)), Some((b, theirs))), true) =
+            ((&self.bare, &other.bare), self.is_row() && other.is_row())
+        else {
+            return false;
+        };
+        let elsewhere =
+            |schema: &Option<String>| schema.as_deref().is_some_and(|name| name != "public");
+        mine == theirs && (a.is_none() && elsewhere(b) || b.is_none() && elsewhere(a))
     }
 
     /// The same thing is meant, not only the same word.
@@ -86,15 +100,24 @@ fn want(
     let of_statement = aim
         .as_ref()
         .filter(|aim| edge.on.is_row() || names_relation(aim, &edge.mode))
-        .and_then(|aim| aim.table.clone());
-    // Where a key is inserted, the place names the index.
-    let table = match place {
-        Some(place) if foreign_key || !inserts => Some(place.relation.clone()),
+        .and_then(|aim| Some((aim.schema.clone(), aim.table.clone()?)));
+    // Where a key is inserted, the place names the index. It has no schema: the statement may.
+    let bare = match place {
+        Some(place) if foreign_key || !inserts => of_statement
+            .filter(|(_, table)| *table == place.relation && !foreign_key)
+            .or_else(|| Some((None, place.relation.clone()))),
         _ => of_statement,
     };
+    let table = bare.as_ref().map(|(schema, table)| match schema {
+        Some(schema) if schema != "public" => format!("{schema}.{table}"),
+        _ => table.clone(),
+    });
     let is_row = edge.on.is_row();
     // The check of a foreign key, or a trigger, locks rows of a table that the statement doesn't name.
-    let own = aim.as_ref().is_some_and(|aim| aim.table == table) && !foreign_key;
+    let own = !foreign_key
+        && aim
+            .as_ref()
+            .is_some_and(|aim| aim.table.as_ref() == bare.as_ref().map(|(_, table)| table));
     let raw_key = aim
         .as_ref()
         .and_then(|aim| aim.key.clone())
@@ -144,6 +167,7 @@ fn want(
         aim,
         on,
         table,
+        bare,
         key,
         raw_key,
         object: edge.on.clone(),
@@ -210,7 +234,10 @@ pub fn shape(deadlock: &LogDeadlock, wants: &[Want]) -> Shape {
         .iter()
         .filter_map(|want| want.table.as_ref())
         .collect();
-    match rows && tables.len() == wants.len() {
+    let unsure = wants
+        .iter()
+        .any(|a| wants.iter().any(|b| a.may_share_table(b)));
+    match rows && tables.len() == wants.len() && !unsure {
         true if tables.iter().all(|table| *table == tables[0]) => Shape::RowOrder,
         true => Shape::TableOrder,
         false => Shape::Mixed,
@@ -253,6 +280,14 @@ pub fn conflict(deadlock: &LogDeadlock, wants: &[Want], names: &[String]) -> Opt
             }
         })
         .collect();
+    let same_by_chance = wants.iter().any(|a| {
+        wants
+            .iter()
+            .any(|b| a.may_share_table(b) && a.raw_key == b.raw_key)
+    });
+    if same_by_chance && !orders.iter().all(|order| order.seen) {
+        return None;
+    }
     let basis = if orders.iter().all(|order| order.seen) {
         Basis::Seen
     } else {
@@ -275,7 +310,7 @@ fn seen(deadlock: &LogDeadlock, pid: Pid, held: &Want) -> bool {
         .map(|statement| aim(statement))
         .any(|earlier| {
             earlier.table.is_some()
-                && earlier.table == held.table
+                && earlier.named() == held.table
                 && (!held.is_row() || earlier.key == held.raw_key)
         })
 }
@@ -309,6 +344,20 @@ fn text(orders: &[Order], wants: &[Want]) -> String {
         ));
     }
     parts.join("; ")
+}
+
+/// All tables of a circle, also those that only the statements of DDL and LOCK tell; of an index its table.
+pub fn relations(deadlock: &LogDeadlock, victim: Option<Pid>) -> Vec<String> {
+    let mut all: Vec<String> = wants(deadlock, victim, false)
+        .into_iter()
+        .filter_map(|want| {
+            let of_statement = want.aim.as_ref().and_then(Aim::named);
+            want.table.or(of_statement)
+        })
+        .collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// `a and b`, `a, b and c`

@@ -20,6 +20,12 @@ pub struct Deadlocks {
     pub deadlocks_total: u64,
     /// Deadlocks of groups beyond those that are counted apart.
     pub ungrouped: u64,
+    /// Told more than once, and counted once.
+    #[serde(skip)]
+    pub repeated: u64,
+    /// Lines on lock waits likewise.
+    #[serde(skip)]
+    pub repeated_waits: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -163,6 +169,9 @@ pub struct Group {
     pub shape: Shape,
     /// Of its first.
     pub order_conflict: Option<OrderConflict>,
+    /// Others of the group are about other rows or keys.
+    #[serde(skip)]
+    pub varies: bool,
     pub advice: String,
     pub per_hour: Vec<Hour>,
 }
@@ -250,6 +259,17 @@ fn coverage(logs: &[LogRead], data: &Deadlocks) -> LogCoverage {
             "of very many deadlocks only the nearest lines before them were looked at for their processes"
                 .into(),
         );
+    }
+    for (number, what) in [
+        (data.repeated, "deadlock"),
+        (data.repeated_waits, "lock wait line"),
+    ] {
+        if number > 0 {
+            missing.push(format!(
+                "{} told once more, as by several logs of one server: not counted again",
+                crate::model::counted(number, what)
+            ));
+        }
     }
     let unlisted = data
         .deadlocks_total
@@ -367,7 +387,7 @@ pub fn told(kept: &Kept, unredacted: bool) -> Option<Deadlock> {
 }
 
 /// Whose process it is: by its own lines, or by those shortly before or after.
-fn session(event: &LogEvent, pid: Pid) -> LogSession {
+pub fn session(event: &LogEvent, pid: Pid) -> LogSession {
     let LogWhat::Deadlock(deadlock) = &event.what else {
         return LogSession::default();
     };

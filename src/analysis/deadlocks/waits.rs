@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::TimeDelta;
 use serde::Serialize;
 
 use super::masked::masked;
@@ -57,11 +58,20 @@ pub enum WaitEnd {
     Unknown,
 }
 
+/// A wait that goes on.
+#[derive(Debug)]
+struct Open {
+    on: LogObject,
+    row: WaitRow,
+    /// By the last line of it.
+    until: Option<Timestamp>,
+}
+
 #[derive(Debug, Default)]
 pub struct Waits {
     counts: [u64; 4],
     total: u64,
-    open: BTreeMap<Pid, (LogObject, WaitRow)>,
+    open: BTreeMap<Pid, Open>,
     longest: Vec<WaitRow>,
 }
 
@@ -74,9 +84,17 @@ impl Waits {
         unredacted: bool,
     ) {
         let waited = wait.waited_ms.unwrap_or_default();
-        let known = self.open.remove(&wait.pid).filter(|(on, _)| *on == wait.on);
+        let known = self.open.remove(&wait.pid);
+        let known = match known {
+            // Of a wait for something else the end isn't told.
+            Some(other) if other.on != wait.on => {
+                self.close(other.row);
+                None
+            }
+            known => known,
+        };
         let mut row = match known {
-            Some((_, row)) => row,
+            Some(open) => open.row,
             None => {
                 self.total += 1;
                 new_row(event, wait, &session, unredacted)
@@ -89,11 +107,16 @@ impl Waits {
         row.ended = match wait.stage {
             LogWaitStage::StillWaiting | LogWaitStage::Avoided => {
                 if self.open.len() >= OPEN
-                    && let Some((_, (_, oldest))) = self.open.pop_first()
+                    && let Some((_, oldest)) = self.open.pop_first()
                 {
-                    self.close(oldest);
+                    self.close(oldest.row);
                 }
-                self.open.insert(wait.pid, (wait.on.clone(), row));
+                let open = Open {
+                    on: wait.on.clone(),
+                    row,
+                    until: event.at,
+                };
+                self.open.insert(wait.pid, open);
                 return;
             }
             LogWaitStage::Acquired => WaitEnd::Acquired,
@@ -101,6 +124,27 @@ impl Waits {
             LogWaitStage::Failed => WaitEnd::Failed,
         };
         self.close(row);
+    }
+
+    /// The statement or the session of a process ended: so did its wait, if it had one.
+    pub fn ended(&mut self, pid: Pid, at: Option<Timestamp>) {
+        let (Some(open), Some(at)) = (self.open.get(&pid), at) else {
+            return;
+        };
+        // Without a time it can't be told whether it is the same process.
+        let Some(since) = open
+            .until
+            .map(|until| at.utc() - until.utc())
+            .filter(|since| *since >= TimeDelta::zero())
+        else {
+            return;
+        };
+        if let Some(mut open) = self.open.remove(&pid) {
+            let more = u64::try_from(since.num_milliseconds()).unwrap_or(0);
+            open.row.waited_ms = Millis(open.row.waited_ms.0 + more);
+            open.row.ended = WaitEnd::Failed;
+            self.close(open.row);
+        }
     }
 
     fn close(&mut self, row: WaitRow) {
@@ -118,8 +162,8 @@ impl Waits {
     }
 
     pub fn finish(mut self) -> LockWaits {
-        while let Some((_, (_, row))) = self.open.pop_first() {
-            self.close(row);
+        while let Some((_, open)) = self.open.pop_first() {
+            self.close(open.row);
         }
         self.trim();
         let [acquired, deadlocked, failed, open] = self.counts;
@@ -145,7 +189,7 @@ fn new_row(
     let inserts = aim
         .as_ref()
         .is_some_and(|aim| aim.verb == super::aim::Verb::Insert);
-    let table = aim.and_then(|aim| aim.table);
+    let table = aim.and_then(|aim| aim.named());
     let on = match (&wait.on, &relation) {
         // Where a key is inserted, the place names the index.
         (LogObject::Transaction { .. }, Some(index)) if inserts => format!("a key of {index}"),

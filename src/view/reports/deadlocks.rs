@@ -181,6 +181,11 @@ impl Deadlocks {
         let title = wrap(&clean(&title), most, 0);
         let mut out = format!("{}\n", style.strong(title.trim_end()));
         let order = match &group.order_conflict {
+            Some(order) if group.varies => format!(
+                "{}{}, as in the first; others are about other rows or keys",
+                order.text,
+                basis(order)
+            ),
             Some(order) => format!("{}{}", order.text, basis(order)),
             None => format!(
                 "{}; which one first can't be told from the log",
@@ -304,7 +309,10 @@ fn waits(waits: &[WaitRow], style: Style) -> String {
             (false, false) => format!("{names} ({})", holders.join(" ")),
         };
         vec![
-            wait.waited_ms.to_string(),
+            match wait.ended {
+                WaitEnd::Unknown => format!("at least {}", wait.waited_ms),
+                _ => wait.waited_ms.to_string(),
+            },
             ended.into(),
             pids(&[wait.pid]),
             or_none(wait.application_name.as_deref()),

@@ -136,7 +136,11 @@ impl Tape {
         });
         let read = read.await.unwrap_or_else(|error| Err(error.to_string()));
         match read {
-            Ok(moments) => match self.folder.log(&moments) {
+            Ok(told) => match self.folder.log(&told.moments) {
+                Ok(Kept::Written) if told.left_out > 0 => {
+                    let older = crate::model::counted(told.left_out, "older moment");
+                    self.gap("log", &format!("{shown}: {older} left out"));
+                }
                 Ok(Kept::Written) => {}
                 Ok(Kept::TooLarge) => self.gap("log", &format!("{shown}: no room (--max-size)")),
                 Err(error) => {

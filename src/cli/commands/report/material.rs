@@ -93,7 +93,10 @@ fn of_logs(
         .map(|at| Timestamp::new(at.utc() + AFTER));
     let mut all = Vec::new();
     for log in logs {
-        all.push((captures::name(log), log_moments::of(log, first, last)?));
+        all.push((
+            captures::name(log),
+            log_moments::of(log, first, last)?.moments,
+        ));
     }
     Ok(all)
 }
