@@ -82,6 +82,7 @@ fn folder(root: &Path) -> Folder {
         every_ms: Some(1000),
         for_ms: None,
         redaction: RedactionLevel::Redacted,
+        tokens: false,
     };
     Folder::create(root.to_path_buf(), &head, 1 << 24).expect("a folder")
 }
