@@ -9,11 +9,15 @@
     reason = "a bench writes its own log, ends where something fails, and prints what it measured"
 )]
 
+mod child;
+
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use child::wait;
 
 const RUNS: usize = 7;
 const WARM_UPS: usize = 2;
@@ -85,20 +89,6 @@ fn run(command: &[&str], answer: &Path) -> (Duration, i64) {
     let (status, peak_kib) = wait(&child);
     assert_eq!(status, 0, "{command:?}");
     (started.elapsed(), peak_kib)
-}
-
-/// Waits for a child; its exit status and its peak memory in KiB, as the kernel counts it.
-#[expect(unsafe_code, reason = "std tells nothing of a child's memory")]
-fn wait(child: &std::process::Child) -> (i32, i64) {
-    let mut status = 0;
-    // SAFETY: both pointers are to values of ours that live through the call; the pid is that of a child of ours.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
-        assert_eq!(libc::wait4(pid, &raw mut status, 0, &raw mut usage), pid);
-        usage
-    };
-    (status, usage.ru_maxrss)
 }
 
 fn main() {

@@ -8,6 +8,8 @@
     reason = "a bench finds its own servers, ends where something fails, and prints what it measured"
 )]
 
+mod child;
+
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -15,6 +17,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use stanch::drill::{Cache, CacheOptions, find_tool};
+
+use child::wait;
 
 const RUNS: usize = 5;
 /// Half a round trip.
@@ -62,20 +66,6 @@ fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted[sorted.len() / 2]
-}
-
-/// Waits for a child; its exit status and its peak memory in KiB, as the kernel counts it.
-#[expect(unsafe_code, reason = "std tells nothing of a child's memory")]
-fn wait(child: &std::process::Child) -> (i32, i64) {
-    let mut status = 0;
-    // SAFETY: both pointers are to values of ours that live through the call; the pid is that of a child of ours.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
-        assert_eq!(libc::wait4(pid, &raw mut status, 0, &raw mut usage), pid);
-        usage
-    };
-    (status, usage.ru_maxrss)
 }
 
 /// The time that the server has used, by the kernel's count of hundredths.

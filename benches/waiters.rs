@@ -10,11 +10,15 @@
     reason = "a bench finds its own servers, ends where something fails, and prints what it measured"
 )]
 
+mod child;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use stanch::drill::{self, Server, ServerOptions};
 use stanch::source::postgres::catalog;
+
+use child::wait;
 
 const WAITERS: usize = 1000;
 const RUNS: usize = 9;
@@ -78,20 +82,6 @@ impl Side {
         times.sort();
         times[times.len() / 2].as_secs_f64() * 1000.0
     }
-}
-
-/// Waits for a child; its exit status and its peak memory in KiB, as the kernel counts it.
-#[expect(unsafe_code, reason = "std tells nothing of a child's memory")]
-fn wait(child: &std::process::Child) -> (i32, i64) {
-    let mut status = 0;
-    // SAFETY: both pointers are to values of ours that live through the call; the pid is that of a child of ours.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
-        assert_eq!(libc::wait4(pid, &raw mut status, 0, &raw mut usage), pid);
-        usage
-    };
-    (status, usage.ru_maxrss)
 }
 
 fn compare(title: &str, mut sides: Vec<Side>) {

@@ -12,7 +12,7 @@ use super::stderr::{Around, Lines, last_of, line_end, line_start};
 use super::time::Zone;
 use super::window::Window;
 use super::{csvlog, jsonlog};
-use crate::model::{LogBefore, LogEvent, LogFormat, LogRead, LogWhat, Timestamp};
+use crate::model::{LogBefore, LogEvent, LogFormat, LogRead, LogWaitStage, LogWhat, Timestamp};
 
 /// All modes that anybody waits in end so, in every language; and what ends a wait.
 const LOCKS: &str = "eLock|57014|55P03|57P0|canceling statement due|terminating connection due\
@@ -27,6 +27,8 @@ const BEHIND: usize = 1 << 20;
 const AHEAD: usize = 4 << 20;
 /// By so much of its beginning the format is told.
 const SAMPLE: usize = 1 << 20;
+/// So far behind its beginning the end of a wait is looked for.
+const WAIT_WITHIN: u64 = 16 << 20;
 /// Where very much was looked at already: so much of it.
 const NEAR: usize = 64 << 10;
 /// Looking back may cost so much of what was read, and this much in any case.
@@ -55,9 +57,11 @@ pub struct ScanOptions {
     pub until: Option<Timestamp>,
 }
 
-enum Finder {
-    One(Box<memmem::Finder<'static>>),
-    Several(Regex),
+/// A search for one word is much quicker than for several: what ends a wait is looked for only where one is open.
+struct Finder {
+    one: memmem::Finder<'static>,
+    several: Option<Regex>,
+    always: bool,
 }
 
 impl Finder {
@@ -66,16 +70,17 @@ impl Finder {
             Wanted::Locks => LOCKS,
             Wanted::All => ALL,
         };
-        match Regex::new(words) {
-            Ok(words) => Self::Several(words),
-            Err(_) => Self::One(Box::new(memmem::Finder::new(b"eLock"))),
+        Self {
+            one: memmem::Finder::new(b"eLock"),
+            several: Regex::new(words).ok(),
+            always: wanted == Wanted::All,
         }
     }
 
-    fn find(&self, bytes: &[u8]) -> Option<usize> {
-        match self {
-            Self::One(one) => one.find(bytes),
-            Self::Several(words) => words.find(bytes).map(|found| found.start()),
+    fn find(&self, bytes: &[u8], waiting: bool) -> Option<usize> {
+        match &self.several {
+            Some(words) if waiting || self.always => words.find(bytes).map(|found| found.start()),
+            _ => self.one.find(bytes),
         }
     }
 }
@@ -95,7 +100,8 @@ pub fn scan(
     // What lies before is searched already.
     let mut at = 0;
     loop {
-        let found = finder.find(&scan.window.bytes()[at..]);
+        let waiting = scan.window.base + (at as u64) < scan.waiting_until;
+        let found = finder.find(&scan.window.bytes()[at..], waiting);
         let Some(hit) = found.map(|found| at + found) else {
             if scan.window.ended || scan.tally.stopped.is_some() {
                 break;
@@ -138,6 +144,8 @@ struct Scan {
     position: std::rc::Rc<std::cell::Cell<u64>>,
     size: Option<u64>,
     looked_back: u64,
+    /// Up to here in the stream somebody's wait may end.
+    waiting_until: u64,
 }
 
 enum Found {
@@ -170,6 +178,7 @@ impl Scan {
             position: opened.position,
             size: opened.size,
             looked_back: 0,
+            waiting_until: 0,
         };
         while scan.window.bytes().len() < SAMPLE && !scan.window.ended {
             scan.advance(0)?;
@@ -288,6 +297,11 @@ impl Scan {
                     deadlock.before.push(before);
                 }
             }
+        }
+        if let LogWhat::LockWait(wait) = &event.what
+            && wait.stage == LogWaitStage::StillWaiting
+        {
+            self.waiting_until = self.window.base + hit as u64 + WAIT_WITHIN;
         }
         sink(event);
     }

@@ -147,19 +147,38 @@ fn missing(out: &mut String, gaps: &[Missing], style: Style) {
     if gaps.is_empty() {
         return;
     }
+    // What was missing round after round is one.
+    let mut alike: Vec<(&Missing, Timestamp, usize)> = Vec::new();
+    for gap in gaps {
+        match alike.last_mut() {
+            Some((first, last, times)) if (&first.what, &first.why) == (&gap.what, &gap.why) => {
+                (*last, *times) = (gap.at, *times + 1);
+            }
+            _ => alike.push((gap, gap.at, 1)),
+        }
+    }
     let columns = [
         Column::text("at"),
         Column::text("missing"),
         Column::text("why").flex(20),
     ];
-    let rows = gaps
+    let rows = alike
         .iter()
         .take(TOLD)
-        .map(|gap| vec![clock(gap.at), clean(&gap.what), clean(&gap.why)])
+        .map(|(gap, last, times)| {
+            let (at, what) = match times {
+                1 => (clock(gap.at), clean(&gap.what)),
+                n => (
+                    format!("{} to {}", clock(gap.at), clock(*last)),
+                    format!("{} ({n} times)", clean(&gap.what)),
+                ),
+            };
+            vec![at, what, clean(&gap.why)]
+        })
         .collect();
     let _ = write!(out, "\n{}", table(&columns, rows, style.width));
-    if gaps.len() > TOLD {
-        let _ = writeln!(out, "and {} more (--json has all)", gaps.len() - TOLD);
+    if alike.len() > TOLD {
+        let _ = writeln!(out, "and {} more (--json has all)", alike.len() - TOLD);
     }
 }
 
