@@ -558,3 +558,36 @@ fn a_file_that_was_written_otherwise_is_not_sealed() {
     let error = bundle::seal(&root, &to, &nothing(), &[]).expect_err("refused");
     assert!(error.to_string().contains(":0: not-as-written"), "{error}");
 }
+
+/// Whatever stands behind the end, and a manifest that was taken out, are found by whoever opens it.
+#[test]
+fn what_was_added_or_taken_out_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    ended(&mut written(&root));
+    let sealed = place.path().join("one.tar.zst");
+    bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
+    let bytes = fs::read(&sealed).expect("bytes");
+    let twice = [bytes.clone(), bytes.clone()].concat();
+    for longer in [twice, [&bytes[..], b"more"].concat()] {
+        fs::write(&sealed, longer).expect("written");
+        let error = Bundle::open(&sealed).expect_err("more than it was");
+        let refused = matches!(
+            error,
+            BundleError::Refused { .. } | BundleError::Damaged { .. }
+        );
+        assert!(refused, "{error}");
+    }
+    let head = fs::read(root.join("capture.json")).expect("bytes");
+    let without = archive(
+        place.path(),
+        &[Entry {
+            path: "one/capture.json",
+            kind: tar::EntryType::Regular,
+            link: None,
+            bytes: &head,
+        }],
+    );
+    let error = Bundle::open(&without).expect_err("no manifest");
+    assert!(error.to_string().contains("no manifest.json"), "{error}");
+}
