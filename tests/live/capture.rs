@@ -36,9 +36,9 @@ fn from(args: &[&str], bundle: &Path) -> Run {
     run(command(&[args, &["--from", &bundle]].concat()))
 }
 
-/// Every report says of a frame what it says of the same snapshot by itself, sealed or not, also with the server gone.
+/// Every report says of the first and the last frame what it says of the same snapshot by itself, sealed or not, also with the server gone.
 #[tokio::test]
-async fn every_report_replays_every_frame() {
+async fn reports_replay_the_first_and_last_frame() {
     let (server, scene) = scene(Incident::LockQueue).await;
     let folder = folder();
     let out = folder.path().display().to_string();
