@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -16,6 +17,9 @@ const RESERVE: &str = ".reserve";
 const RESERVED: usize = 64 * 1024;
 /// Copies are kept so small: they are only for when the folder is taken away.
 const COPY_LEVEL: i32 = 1;
+/// Taking a folder away takes time, and what is written again meanwhile goes with it: so often it is tried, so far apart.
+const TRIES: usize = 50;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What became of something that was to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +174,7 @@ impl Folder {
             done
         });
         match written {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.restore(),
+            Err(error) if is_gone(&error) => self.restore(),
             Err(error) => Err(error),
             Ok(()) => {
                 self.told = self.gaps.len();
@@ -205,12 +209,13 @@ impl Folder {
     }
 
     fn file(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        match write_whole(&self.root, path, bytes) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.restore()?;
-                write_whole(&self.root, path, bytes)?;
+        let mut tries = 0;
+        while let Err(error) = write_whole(&self.root, path, bytes) {
+            if !is_gone(&error) || tries == TRIES {
+                return Err(error);
             }
-            done => done?,
+            tries += 1;
+            self.restore()?;
         }
         self.written += bytes.len() as u64;
         self.copies
@@ -220,24 +225,17 @@ impl Folder {
 
     /// Somebody took the folder away: all that was in it is written again, and that is told.
     fn restore(&mut self) -> io::Result<()> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.root)?;
         let mut lost = 0;
-        for (path, copy) in &self.copies {
-            if !self.root.join(path).exists() {
-                write_whole(&self.root, path, &zstd::decode_all(copy.as_slice())?)?;
-                lost += 1;
+        let mut tries = 0;
+        while let Err(error) = self.write_again(&mut lost) {
+            if !is_gone(&error) || tries == TRIES {
+                return Err(error);
             }
+            tries += 1;
+            std::thread::sleep(PAUSE);
         }
-        self.told = if self.root.join(GAPS).exists() {
-            self.told
-        } else {
-            0
-        };
-        if !self.root.join(RESERVE).exists() && self.hold.is_some() {
-            self.reserve()?;
+        if !self.root.join(GAPS).exists() {
+            self.told = 0;
         }
         self.gaps.push(Gap {
             at: self.last,
@@ -248,6 +246,25 @@ impl Folder {
             ),
         });
         self.tell()
+    }
+
+    /// What isn't there of what was written; `lost` counts it.
+    fn write_again(&mut self, lost: &mut usize) -> io::Result<()> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.root)?;
+        *lost = 0;
+        for (path, copy) in &self.copies {
+            if !self.root.join(path).exists() {
+                write_whole(&self.root, path, &zstd::decode_all(copy.as_slice())?)?;
+                *lost += 1;
+            }
+        }
+        if !self.root.join(RESERVE).exists() && self.hold.is_some() {
+            self.reserve()?;
+        }
+        Ok(())
     }
 
     fn reserve(&mut self) -> io::Result<()> {
@@ -266,6 +283,11 @@ impl Folder {
         self.hold = Some(file);
         Ok(())
     }
+}
+
+/// A folder on the way to it isn't there any more.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
 }
 
 /// As every file of a bundle is written.

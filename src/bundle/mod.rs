@@ -1,6 +1,7 @@
 //! Snapshots ↔ disk: single files and bundles of many, mode 0600, redacted before anything is shown or written, sealed only
 //! when nothing secret is found in them.
 
+mod columns;
 mod error;
 mod folder;
 mod format;
@@ -14,6 +15,7 @@ mod tokens;
 mod unpack;
 mod verify;
 
+pub use columns::{Class, class, shown};
 pub use error::BundleError;
 pub use folder::{Folder, Kept};
 pub use format::{ReadError, read, write, write_bytes};
@@ -23,7 +25,7 @@ pub use layout::{
     Allowance, BUNDLE_FORMAT, End, FrameRef, Gap, Head, Manifest, RedisRef, Sealed, stamp,
 };
 pub use open::Bundle;
-pub use redact::{Reduced, no_redaction, redact, redact_value, statement};
-pub use seal::{SealError, SealedFile, hits, manifest, seal, sealed_name};
+pub use redact::{no_redaction, redact, redact_value};
+pub use seal::{SealError, SealedFile, hits, manifest, seal, seal_frames, sealed_name};
 pub use tokens::Tokens;
 pub use verify::{Checked, verify};

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::columns::HOLDS_A_PASSWORD;
 use crate::model::{Redaction, RedactionLevel, Section, Snapshot};
 use crate::sql;
 
@@ -72,10 +73,9 @@ pub fn redact(snapshot: &mut Snapshot) {
             }
         }
         if level == RedactionLevel::None {
-            // Some drivers take the name from where the connection string was meant to be.
             let name = session.application_name.as_mut();
             if let Some(name) = name.filter(|name| sql::has_password(name)) {
-                *name = "(not shown: it holds a password)".into();
+                *name = HOLDS_A_PASSWORD.into();
             }
             continue;
         }
@@ -137,6 +137,7 @@ fn errors(snapshot: &mut Snapshot) {
     of(&mut snapshot.settings);
     of(&mut snapshot.overrides);
     of(&mut snapshot.slots);
+    snapshot.queries.values_mut().for_each(of);
 }
 
 fn text(text: &mut Option<String>) {

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::error::BundleError;
-use super::folder::{is_written, pretty};
+use super::folder::{Folder, is_written, pretty};
+use super::format::write_bytes;
 use super::gate::{self, Hit};
 use super::known::KnownSecrets;
-use super::layout::{Allowance, BUNDLE_FORMAT, MANIFEST, Manifest, Sealed, time_of};
+use super::layout::{Allowance, BUNDLE_FORMAT, End, Head, MANIFEST, Manifest, Sealed, time_of};
 use super::open::Bundle;
-use crate::model::{RedactionLevel, Timestamp};
+use crate::model::{RedactionLevel, Snapshot, Timestamp};
 
 /// The level beyond which it takes much longer and becomes little smaller.
 const LEVEL: i32 = 9;
@@ -130,6 +131,43 @@ pub fn seal(
         sha256,
         manifest,
     })
+}
+
+/// Frames sealed into a file of this name, without a folder that anybody sees.
+///
+/// # Errors
+/// When something secret stands in one, or the file can't be written.
+pub fn seal_frames(
+    to: &Path,
+    head: &Head,
+    frames: &[&Snapshot],
+    known: &KnownSecrets,
+) -> Result<(), SealError> {
+    let write = |error: io::Error| SealError::Write {
+        path: to.to_path_buf(),
+        error,
+    };
+    let place = tempfile::Builder::new()
+        .prefix("stanch-")
+        .tempdir()
+        .map_err(write)?;
+    let root = place.path().join("frames");
+    let mut folder = Folder::create(root.clone(), head, u64::MAX).map_err(write)?;
+    let mut at = head.started_at;
+    for frame in frames {
+        folder.frame(frame).map_err(write)?;
+        at = frame.taken_at;
+    }
+    let end = End {
+        at,
+        whole: true,
+        why: crate::model::count(frames.len(), "frame"),
+    };
+    folder.end(&end).map_err(write)?;
+    let sealed = place.path().join("sealed");
+    seal(&root, &sealed, known, &[])?;
+    let bytes = std::fs::read(&sealed).map_err(write)?;
+    write_bytes(to, &bytes).map_err(write)
 }
 
 /// What may be secret in it, file by file.

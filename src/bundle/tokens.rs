@@ -7,7 +7,8 @@ use hmac::{Hmac, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
 
-use crate::model::{Section, Snapshot, Target};
+use super::columns::{Class, class};
+use crate::model::{QueryRows, Section, Snapshot, Target};
 
 /// Makes tokens of one incident.
 pub struct Tokens {
@@ -109,6 +110,29 @@ impl Tokens {
             self.name("gid", &mut prepared.gid);
             self.maybe("user", &mut prepared.owner);
             self.maybe("db", &mut prepared.database);
+        }
+        for (query, rows) in &mut snapshot.queries {
+            if let Some(rows) = rows.get_mut() {
+                self.hide_rows(query, rows, &names);
+            }
+        }
+    }
+
+    /// The same in rows as they came.
+    fn hide_rows(&self, query: &str, rows: &mut QueryRows, names: &[(&'static str, String)]) {
+        for row in &mut rows.rows {
+            for (column, cell) in rows.columns.iter().zip(row) {
+                let Value::String(text) = cell else { continue };
+                match class(query, column) {
+                    Class::Login => self.name("user", text),
+                    Class::Database => self.name("db", text),
+                    Class::Application => self.name("app", text),
+                    Class::Address => self.name("ip", text),
+                    Class::Gid => self.name("gid", text),
+                    Class::Statement | Class::Override => *text = self.hide_words(text, names),
+                    Class::Name | Class::Other => {}
+                }
+            }
         }
     }
 

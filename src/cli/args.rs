@@ -21,7 +21,7 @@ use self::effect::{ActArgs, RollbackArgs, RunbookCommand};
 use self::logs::DeadlockArgs;
 use self::redis::{RedisArgs, RedisCommand};
 use self::report::ReportArgs;
-pub use self::snapshot::{AtArgs, ConnectArgs, RepeatArgs, SnapshotArgs, when};
+pub use self::snapshot::{AtArgs, ConnectArgs, FrameArgs, RepeatArgs, SnapshotArgs, when};
 use super::complete;
 use crate::drill::{CacheIncident, Incident};
 use crate::model::{ExitCode, SessionState};
@@ -290,13 +290,16 @@ pub enum QueryCommand {
         server: u32,
     },
     /// Run one and show its rows
-    Run {
-        /// A name of `query list`
-        #[arg(value_parser = query_names())]
-        name: String,
-        #[command(flatten)]
-        connect: ConnectArgs,
-    },
+    Run(Box<QueryArgs>),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct QueryArgs {
+    /// A name of `query list`
+    #[arg(value_parser = query_names())]
+    pub name: String,
+    #[command(flatten)]
+    pub frame: FrameArgs,
 }
 
 #[derive(Debug, ClapArgs)]

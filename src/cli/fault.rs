@@ -10,7 +10,7 @@ use crate::logs::LogError;
 use crate::model::ExitCode;
 use crate::operate::ActError;
 use crate::source::postgres::conninfo::ConnInputError;
-use crate::source::postgres::query::QueryError;
+use crate::source::postgres::query::{KeptError, QueryError};
 use crate::source::postgres::{ConnectError, RoundError};
 use crate::source::redis::RedisError;
 use crate::view::NoSuchList;
@@ -25,6 +25,7 @@ pub enum Fault {
     Connect(Box<ConnectError>),
     Round(RoundError),
     Query(QueryError),
+    Kept(KeptError),
     Saved(BundleError),
     Seal(SealError),
     List(NoSuchList),
@@ -60,6 +61,7 @@ impl Fault {
             Self::Connect(_)
             | Self::Round(_)
             | Self::Query(_)
+            | Self::Kept(_)
             | Self::Save(_)
             | Self::Seal(_)
             | Self::Act(_)
@@ -79,6 +81,10 @@ impl Fault {
                 Some(round_hint(error).into())
             }
             Self::Query(QueryError::Row(_)) => None,
+            Self::Kept(KeptError::NotKept { query }) => Some(format!(
+                "stanch query run {query} --save FILE, or stanch capture, keeps them"
+            )),
+            Self::Kept(_) => None,
             Self::Saved(
                 BundleError::NotABundle(_) | BundleError::Snapshot(ReadError::NotASnapshot(_)),
             ) => Some("a file that `--save FILE` wrote, or a bundle of `stanch capture`".into()),
@@ -121,6 +127,7 @@ impl fmt::Display for Fault {
             Self::Connect(error) => error.fmt(f),
             Self::Round(error) => error.fmt(f),
             Self::Query(error) => error.fmt(f),
+            Self::Kept(error) => error.fmt(f),
             Self::Saved(error) => error.fmt(f),
             Self::Seal(error) => error.fmt(f),
             Self::List(error) => error.fmt(f),
@@ -149,6 +156,7 @@ from! {
     ConnectError => Connect,
     RoundError => Round,
     QueryError => Query,
+    KeptError => Kept,
     BundleError => Saved,
     SealError => Seal,
     NoSuchList => List,

@@ -7,7 +7,7 @@ use chrono::Utc;
 use serde::Serialize;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::args::SnapshotArgs;
+use super::args::{FrameArgs, SnapshotArgs};
 use super::commands::Context;
 use super::fault::Fault;
 use super::settings::{self, ConnectSettings};
@@ -95,10 +95,8 @@ async fn run_job<D: Serialize + Table>(
     every: Option<Duration>,
     job: Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
-    if let Some(path) = &args.from {
-        let loaded = saved::load(path, args.at.at.unwrap_or_default(), glance::weight)?;
-        tell_of(ctx, path, &loaded);
-        return show(ctx, &loaded.snapshot, args, &job);
+    if let Some(snapshot) = replayed(ctx, &args.frame)? {
+        return show(ctx, &snapshot, args, &job);
     }
     if every.is_some_and(|every| every < FASTEST) {
         return Err(Fault::Usage(format!(
@@ -106,13 +104,7 @@ async fn run_job<D: Serialize + Table>(
             FASTEST.as_millis()
         )));
     }
-    let mut settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
-    if args.unredacted {
-        settings.round.redaction = RedactionLevel::None;
-        ctx.console.warn(
-            "--unredacted: what is shown and saved has values in statements and names as they are",
-        );
-    }
+    let settings = resolve(ctx, &args.frame)?;
     let connected = match connect(ctx, &settings).await {
         Ok(connected) => connected,
         Err(Fault::Connect(error)) if matches!(error.fault, ConnectFault::NoSlot(_)) => {
@@ -125,7 +117,7 @@ async fn run_job<D: Serialize + Table>(
                 return answer(ctx, &snapshot, args, &job);
             }
             // That there was no slot is worth keeping too.
-            if let Err(fault) = save(args.save.as_deref(), &snapshot) {
+            if let Err(fault) = save(args.frame.save.as_deref(), &snapshot) {
                 ctx.console.error(&fault.to_string(), None);
             }
             return Err(down(ctx, &settings, job.name, Fault::Connect(error)));
@@ -135,6 +127,28 @@ async fn run_job<D: Serialize + Table>(
     let done = rounds(ctx, &connected, &settings, args, every, &job).await;
     connected.close().await;
     done
+}
+
+/// The frame that is to be replayed, where one is.
+pub fn replayed(ctx: &mut Context<'_>, args: &FrameArgs) -> Result<Option<Snapshot>, Fault> {
+    let Some(path) = &args.from else {
+        return Ok(None);
+    };
+    let loaded = saved::load(path, args.at.at.unwrap_or_default(), glance::weight)?;
+    tell_of(ctx, path, &loaded);
+    Ok(Some(loaded.snapshot))
+}
+
+/// Where and how it is read live.
+pub fn resolve(ctx: &mut Context<'_>, args: &FrameArgs) -> Result<ConnectSettings, Fault> {
+    let mut settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
+    if args.unredacted {
+        settings.round.redaction = RedactionLevel::None;
+        ctx.console.warn(
+            "--unredacted: what is shown and saved has values in statements and names as they are",
+        );
+    }
+    Ok(settings)
 }
 
 /// On a screen it would else look like now.
@@ -169,10 +183,10 @@ async fn rounds<D: Serialize + Table>(
     every: Option<Duration>,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
-    let parts = if args.save.is_some() || args.check {
-        Parts::ALL
-    } else {
-        Parts::of(job.parts)
+    let parts = match &args.frame.save {
+        Some(_) => Parts::TO_KEEP,
+        None if args.check => Parts::ALL,
+        None => Parts::of(job.parts),
     };
     let Some(every) = every else {
         return one(ctx, connected, settings, parts, args, job).await;
@@ -229,7 +243,7 @@ fn answer<D: Serialize + Table>(
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
     // What can't be saved is shown all the same, and the fault is told after it.
-    let saved = save(args.save.as_deref(), snapshot);
+    let saved = save(args.frame.save.as_deref(), snapshot);
     let code = show(ctx, snapshot, args, job)?;
     saved.map(|()| code)
 }
@@ -284,7 +298,8 @@ fn down(ctx: &mut Context<'_>, settings: &ConnectSettings, report: &str, fault: 
     }
 }
 
-fn save(file: Option<&Path>, snapshot: &Snapshot) -> Result<(), Fault> {
+/// `--save`
+pub fn save(file: Option<&Path>, snapshot: &Snapshot) -> Result<(), Fault> {
     let Some(file) = file else { return Ok(()) };
     bundle::write(file, snapshot)
         .map_err(|e| Fault::Save(format!("{}: not saved: {e}", file.display())))

@@ -42,8 +42,8 @@ pub use secret::Secret;
 pub use section::{Part, Section};
 pub use session::{BackendId, BackendType, Client, Session, SessionState, WaitEvent};
 pub use snapshot::{
-    Clock, Login, Redaction, RedactionLevel, SNAPSHOT_FORMAT, Server, SlotLimit, SlotRefusal,
-    Snapshot,
+    Clock, Login, QueryRows, Redaction, RedactionLevel, SNAPSHOT_FORMAT, Server, SlotLimit,
+    SlotRefusal, Snapshot,
 };
 pub use target::{ServerRole, Target};
 pub use thresholds::Thresholds;

@@ -1,6 +1,9 @@
 //! One round of reads: what every report is a function of, and what `--save` writes.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::model::{
     BlockedBy, Database, Link, Lock, Oid, Override, Part, Pid, PreparedXact, Relation, Role,
@@ -152,7 +155,17 @@ pub struct Snapshot {
     pub slots: Section<Vec<Slot>>,
     /// The look at the Redis in front that was taken with it, as triage's report of it has it; none was asked for: absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redis: Option<Section<serde_json::Value>>,
+    pub redis: Option<Section<Value>>,
+    /// What each built-in query gave, by its name: kept by what saves, for `query run --from`; elsewhere none are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queries: BTreeMap<String, Section<QueryRows>>,
+}
+
+/// The rows of a built-in query, and its columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueryRows {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
 }
 
 impl Snapshot {
@@ -206,6 +219,7 @@ impl Snapshot {
             overrides: Section::skipped(WHY),
             slots: Section::skipped(WHY),
             redis: None,
+            queries: BTreeMap::new(),
         }
     }
 }

@@ -134,6 +134,7 @@ pub fn show_names(console: &mut Console, names: &Names, all: &[(&str, &str)]) ->
 /// When standard output can't be written to.
 pub fn show_sheet(console: &mut Console, sheet: &Sheet) -> io::Result<()> {
     let text = match console.format {
+        Format::Markdown if sheet.is_empty() => format!("No {}.\n", sheet.name),
         Format::Markdown => sheet.markdown(),
         _ => sheet.csv(),
     };

@@ -215,6 +215,33 @@ fn a_folder_that_was_taken_away_is_written_again() {
     assert_eq!((bundle.frames().len(), bundle.gaps().len()), (all.len(), 2));
 }
 
+/// Taking away takes its time, and takes what is written meanwhile with it.
+#[test]
+fn a_folder_that_is_taken_away_for_a_while() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("deep/one");
+    let mut folder = written(&root);
+    let gone = place.path().join("deep");
+    let remover = std::thread::spawn(move || {
+        let begun = std::time::Instant::now();
+        let mut removed = 0;
+        while begun.elapsed() < std::time::Duration::from_millis(200) {
+            removed += usize::from(fs::remove_dir_all(&gone).is_ok());
+        }
+        removed
+    });
+    let all = captures();
+    let mut frames = all.len();
+    while !remover.is_finished() {
+        folder.frame(&all[0]).expect("written again");
+        frames += 1;
+    }
+    assert!(remover.join().expect("it ends") > 1);
+    ended(&mut folder);
+    let bundle = Bundle::open(&root).expect("a bundle");
+    assert_eq!(bundle.frames().len(), frames);
+}
+
 #[test]
 fn a_bundle_has_a_largest_size() {
     let place = tempfile::tempdir().expect("a folder");

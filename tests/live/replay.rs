@@ -1,37 +1,42 @@
 //! What is shown live is shown again from the saved file: the same bytes, also with the server gone.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use stanch::drill::Incident;
+use stanch::source::postgres::catalog;
 
-use crate::harness::{REPORTS, Run, admin, command, folder, run, scene, stanch_as};
+use crate::harness::{
+    self, REPORTS, Run, admin, client, command, folder, run, scene, sql, stanch_as, stanch_command,
+};
 
 async fn same_bytes(incident: Incident) {
     let (server, scene) = scene(incident).await;
     let folder = folder();
     let spec = admin(&server);
     let mut seen: Vec<(Vec<&str>, String, Run)> = Vec::new();
-    for (n, report) in REPORTS.iter().enumerate() {
-        let formats = [
-            &[][..],
-            &["--json"],
-            &["-v", "--color", "always"],
-            &["-o", "csv"],
-            &["-o", "md"],
-            &["--check"],
-        ];
-        for (m, format) in formats.into_iter().enumerate() {
-            let file = folder
-                .path()
-                .join(format!("{n}-{m}.json"))
-                .display()
-                .to_string();
-            let args: Vec<&str> = report.iter().chain(format).copied().collect();
-            let live = stanch_as(&spec, &[&args[..], &["--save", &file]].concat());
-            assert!(!live.stdout.is_empty(), "{args:?}: {live:?}");
-            assert!(live.code <= 2, "{args:?}: {live:?}");
-            seen.push((args, file, live));
+    let mut read = |args: Vec<&'static str>, live: &[&str]| {
+        let file = folder.path().join(seen.len().to_string());
+        let file = file.display().to_string();
+        let run = stanch_as(&spec, &[&args[..], live, &["--save", &file]].concat());
+        assert!(!run.stdout.is_empty(), "{args:?}: {run:?}");
+        assert!(run.code <= 2, "{args:?}: {run:?}");
+        seen.push((args, file, run));
+    };
+    let plain = [&[][..], &["--json"], &["-o", "csv"], &["-o", "md"]];
+    let judged = [&["-v", "--color", "always"][..], &["--check"]];
+    for report in REPORTS {
+        for format in plain.iter().chain(&judged) {
+            read([report, format].concat(), &[]);
         }
+    }
+    for topic in catalog::all() {
+        for format in &plain[..2] {
+            read([&["query", "run", topic.name], *format].concat(), &[]);
+        }
+    }
+    for format in plain.iter().chain(&judged[1..]) {
+        read([&["pg", "deadlocks"], *format].concat(), &["--for", "1s"]);
     }
     let mode = std::fs::metadata(&seen[0].1)
         .expect("the file")
@@ -108,6 +113,113 @@ async fn any_report_saves_the_whole_round() {
         report["coverage"]["sections"]["locks"]["status"],
         "collected"
     );
+}
+
+/// The rows of every built-in query are in a bundle too, in each of its frames, as every format has them; under tokens nobody's
+/// name is in them.
+#[tokio::test]
+async fn rows_of_queries_are_captured() {
+    let (server, scene) = scene(Incident::Prepared).await;
+    let spec = admin(&server);
+    let kept = folder();
+    let out = kept.path().display().to_string();
+    let plain = stanch_as(&spec, &["capture", "--out", &out, "--json"]).expect_code(0);
+    let mut hidden = stanch_command(&spec, &["capture", "--out", &out, "--tokens", "--json"]);
+    hidden.env("XDG_STATE_HOME", kept.path());
+    let hidden = run(hidden).expect_code(0);
+    drop((scene, server));
+    let of = |capture: &Run, topic: &str, format: &[&str]| {
+        let path = capture.json()["path"].as_str().map(ToOwned::to_owned);
+        let path = path.expect("a path");
+        let query = ["query", "run", topic, "--from", &path, "--at", "first"];
+        run(command(&[&query[..], format].concat())).expect_code(0)
+    };
+    let rows = |capture: &Run, topic: &str| {
+        let told = of(capture, topic, &["--json"]).json();
+        told["rows"].as_array().cloned().expect("rows")
+    };
+    for topic in catalog::all() {
+        let all = rows(&plain, topic.name);
+        assert_eq!(rows(&hidden, topic.name).len(), all.len(), "{}", topic.name);
+        let columns: Vec<&str> = topic.columns().collect();
+        let csv = of(&plain, topic.name, &["-o", "csv"]).stdout;
+        assert_eq!(csv.lines().next(), Some(&*columns.join(",")));
+        let md = of(&plain, topic.name, &["-o", "md"]).stdout;
+        let told = all.is_empty() && md == format!("No {}.\n", topic.name);
+        assert!(told || md.starts_with('|'), "{}: {md}", topic.name);
+    }
+    let gids = |capture| rows(capture, "prepared")[0]["gid"].to_string();
+    assert!(gids(&hidden).starts_with("\"gid-"), "{}", gids(&hidden));
+    assert!(!gids(&plain).starts_with("\"gid-"));
+    let database = format!("\"{}\"", spec.database);
+    let user = format!("\"{}\"", spec.user);
+    for (topic, name) in [
+        ("databases", &database),
+        ("server", &database),
+        ("roles", &user),
+        ("login", &user),
+    ] {
+        let told = |capture| of(capture, topic, &["--json"]).stdout;
+        assert!(told(&plain).contains(name), "{topic}");
+        assert!(!told(&hidden).contains(name), "{topic}: {}", told(&hidden));
+    }
+}
+
+/// A query that failed, no connection, and a file of before rows were kept: live and replayed alike, and told apart.
+#[tokio::test]
+async fn rows_that_are_missing() {
+    let kept = folder();
+    let file = |name: &str| kept.path().join(name).display().to_string();
+    let again = |args: &[&str], file: &str, live: &Run, said: &str| {
+        let replay = run(command(&[args, &["--from", file]].concat()));
+        assert_eq!((&replay.stdout, replay.code), (&live.stdout, live.code));
+        assert!(replay.stderr.contains(said), "{replay:?}");
+    };
+    let server = harness::server(&[]).await;
+    let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "CREATE ROLE oncall LOGIN").await;
+    sql(
+        &boss,
+        "REVOKE EXECUTE ON FUNCTION pg_prepared_xact() FROM public",
+    )
+    .await;
+    let query = ["query", "run", "prepared"];
+    let failed = file("failed");
+    let oncall = server.spec("oncall", "postgres");
+    let live = stanch_as(&oncall, &[&query[..], &["--save", &failed]].concat()).expect_code(3);
+    assert!(live.stderr.contains("(42501)"), "{live:?}");
+    again(&query, &failed, &live, "(42501)");
+    // The others of that round were read.
+    run(command(&["query", "run", "locks", "--from", &failed])).expect_code(0);
+
+    let (full, _scene) = scene(Incident::Exhaustion).await;
+    let refused = file("refused");
+    let app = full.spec("app_rw", "shop");
+    let args = [
+        "query",
+        "run",
+        "locks",
+        "--wait-slot",
+        "0s",
+        "--save",
+        &refused,
+    ];
+    let live = stanch_as(&app, &args).expect_code(3);
+    again(
+        &["query", "run", "locks"],
+        &refused,
+        &live,
+        "there was no connection",
+    );
+
+    let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/leak.json");
+    let older = older.display().to_string();
+    let replay = run(command(&[&query[..], &["--from", &older]].concat())).expect_code(3);
+    assert!(
+        replay.stderr.contains("has no rows of queries"),
+        "{replay:?}"
+    );
+    assert!(replay.stderr.contains("--save FILE"), "{replay:?}");
 }
 
 /// A refusal for want of a slot is an answer too, and replays.

@@ -370,7 +370,7 @@ async fn built_in_queries_by_name() {
                 "-d",
                 &spec.database,
             ])
-            .args(["-c", &shown])
+            .args(["--csv", "-c", &shown])
             .output()
             .expect("psql");
         assert!(
@@ -379,10 +379,19 @@ async fn built_in_queries_by_name() {
             topic.name,
             String::from_utf8_lossy(&psql.stderr)
         );
+        let columns: Vec<&str> = topic.columns().collect();
+        let told = String::from_utf8_lossy(&psql.stdout);
+        assert_eq!(told.lines().next(), Some(&*columns.join(",")));
         let rows = stanch_as(&spec, &["query", "run", topic.name, "--json"])
             .expect_code(0)
             .json();
         assert_eq!(rows["schema"], "stanch.query/1", "{}", topic.name);
+        assert_eq!(
+            rows["columns"],
+            serde_json::json!(columns),
+            "{}",
+            topic.name
+        );
     }
     let blocking = stanch_as(&admin(&server), &["query", "run", "blocking", "--json"])
         .expect_code(0)

@@ -1,4 +1,7 @@
 -- activity: every backend, raw: names of users and databases are in roles and databases
+-- columns: pid, leader_pid, datid, usesysid, application_name, client_addr, client_port, backend_type, state,
+-- columns: wait_event_type, wait_event, backend_start, xact_start, query_start, state_change, backend_xid,
+-- columns: backend_xmin, xmin_age, xid_age, query
 SELECT a.pid,
        NULL::pg_catalog.int4 AS leader_pid,
        a.datid,

@@ -1,4 +1,5 @@
 -- databases: encoding, connection limit, backends and deadlocks of each database
+-- columns: oid, name, encoding, connection_limit, backends, deadlocks, stats_reset
 SELECT d.oid,
        d.datname::pg_catalog.text AS name,
        pg_catalog.pg_encoding_to_char(d.encoding)::pg_catalog.text AS encoding,

@@ -1,4 +1,6 @@
 -- locks: every heavyweight lock, granted and awaited; a NULL pid is a prepared transaction's
+-- columns: locktype, database, relation, page, tuple, virtualxid, transactionid, classid, objid, objsubid,
+-- columns: virtualtransaction, pid, mode, granted, waitstart
 SELECT l.locktype,
        l.database,
        l.relation,

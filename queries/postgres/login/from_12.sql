@@ -1,4 +1,6 @@
 -- login: what this login may see and do
+-- columns: user, superuser, replication, read_all_stats, read_all_settings, signal_backend, use_reserved_connections,
+-- columns: signal_autovacuum
 SELECT r.rolname::pg_catalog.text AS "user",
        r.rolsuper AS superuser,
        r.rolreplication AS replication,

@@ -1,4 +1,5 @@
 -- overrides: settings by ALTER ROLE and ALTER DATABASE
+-- columns: datid, roleid, config
 SELECT o.setdatabase AS datid,
        o.setrole AS roleid,
        pg_catalog.unnest(o.setconfig) AS config

@@ -1,4 +1,5 @@
 -- prepared: prepared transactions, raw: names of owners and databases are in roles and databases
+-- columns: xid, xid_age, gid, prepared, ownerid, dbid
 SELECT p.transaction::pg_catalog.text AS xid,
        pg_catalog.age(p.transaction) AS xid_age,
        p.gid,

@@ -1,5 +1,6 @@
 -- relations: names of relations of this database, by oid
 -- $1 oid[]: the relations; NULL: those that are locked now
+-- columns: oid, schema, name
 SELECT c.oid,
        n.nspname::pg_catalog.text AS schema,
        c.relname::pg_catalog.text AS name

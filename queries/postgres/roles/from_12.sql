@@ -1,4 +1,5 @@
 -- roles: superuser and connection limit of each role
+-- columns: oid, name, superuser, connection_limit
 SELECT r.oid,
        r.rolname::pg_catalog.text AS name,
        r.rolsuper AS superuser,

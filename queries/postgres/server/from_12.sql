@@ -1,4 +1,6 @@
 -- server: version, role, clock and the connection slots there are
+-- columns: taken_at, version_num, version, in_recovery, started_at, own_pid, database, user, max_connections,
+-- columns: superuser_reserved, reserved, provider_reserved, query_size, deadlock_timeout_ms
 SELECT pg_catalog.clock_timestamp() AS taken_at,
        pg_catalog.current_setting('server_version_num')::pg_catalog.int4 AS version_num,
        pg_catalog.current_setting('server_version') AS version,

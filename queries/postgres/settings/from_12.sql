@@ -1,5 +1,6 @@
 -- settings: the settings that incidents turn on, as they are without this session's local timeouts
 -- $1 text[]: the names; NULL: all
+-- columns: name, value, unit, boot_value, source, pending_restart
 SELECT s.name,
        s.reset_val AS value,
        s.unit,

@@ -1,4 +1,5 @@
 -- slots: replication slots and the xmin they hold
+-- columns: name, slot_type, datid, active, active_pid, xmin, xmin_age, catalog_xmin, catalog_xmin_age
 SELECT s.slot_name::pg_catalog.text AS name,
        s.slot_type,
        s.datoid AS datid,

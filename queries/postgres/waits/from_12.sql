@@ -1,4 +1,5 @@
 -- waits: what active sessions wait for, most common first
+-- columns: wait_event_type, wait_event, sessions
 SELECT coalesce(a.wait_event_type, 'running') AS wait_event_type,
        coalesce(a.wait_event, '(on the processor)') AS wait_event,
        pg_catalog.count(*) AS sessions

@@ -57,6 +57,9 @@ pub struct BudgetCheck {
     /// Against the running server: its limits, and what is really connected, workload by workload
     #[arg(long)]
     pub live: bool,
+    /// Write the snapshot that it was compared with
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub save: Option<PathBuf>,
     /// The same, on a saved snapshot or a frame of a bundle
     #[arg(long, value_name = "FILE", conflicts_with = "live")]
     pub from: Option<PathBuf>,

@@ -50,6 +50,9 @@ pub struct DeadlockArgs {
     /// Without a log: how far apart the two looks are
     #[arg(long = "for", value_name = "TIME", value_parser = limit, default_value = "10s", conflicts_with = "logs")]
     pub window: Duration,
+    /// Without a log: write both looks, as a bundle
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["logs", "from"], help_heading = "Snapshots")]
+    pub save: Option<PathBuf>,
     /// The counters and settings of a bundle instead, from its first frame to the last (or --at); nothing is connected to
     #[arg(long, value_name = "FILE", conflicts_with_all = ["logs", "host", "port", "username", "dbname"], help_heading = "Snapshots")]
     pub from: Option<PathBuf>,

@@ -23,6 +23,13 @@ pub struct SnapshotArgs {
     /// Judge it for monitoring: exit code 0, 1, 2 or 3 as Nagios has them, and one line instead of the table
     #[arg(long, help_heading = "Output")]
     pub check: bool,
+    #[command(flatten)]
+    pub frame: FrameArgs,
+}
+
+/// One round of reads: where it comes from, and where it is kept.
+#[derive(Debug, ClapArgs)]
+pub struct FrameArgs {
     /// Write the full snapshot of this round
     #[arg(long, value_name = "FILE", help_heading = "Snapshots")]
     pub save: Option<PathBuf>,

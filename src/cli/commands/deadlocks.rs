@@ -1,6 +1,6 @@
 //! `stanch pg deadlocks`: out of logs, or by two looks at a server's counters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta};
@@ -8,9 +8,11 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta};
 use super::Context;
 use crate::analysis::deadlocks::{self, Collector};
 use crate::analysis::glance;
+use crate::bundle::{self, BUNDLE_FORMAT, Head};
 use crate::cli::args::logs::DeadlockArgs;
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
+use crate::cli::secrets;
 use crate::cli::settings::ConnectSettings;
 use crate::cli::stop::{Stop, Stops};
 use crate::logs::{self, Prefix, ScanOptions, Wanted, Zone};
@@ -124,7 +126,10 @@ fn read(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
 async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
     let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
     let connected = rounds::connect(ctx, &settings).await?;
-    let parts = Parts::of(deadlocks::PARTS);
+    let parts = match &args.save {
+        Some(_) => Parts::TO_KEEP,
+        None => Parts::of(deadlocks::PARTS),
+    };
     let looks = async {
         let before = round(&connected, parts, settings.round).await?;
         ctx.console.note(&format!(
@@ -143,7 +148,34 @@ async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fa
     .await;
     connected.close().await;
     let (before, after) = looks?;
-    counted(ctx, args, Some(&before), &after)
+    // What can't be saved is shown all the same, and the fault is told after it.
+    let saved = match &args.save {
+        Some(file) => save(ctx, file, &settings, &[&before, &after]),
+        None => Ok(()),
+    };
+    let code = counted(ctx, args, Some(&before), &after)?;
+    saved.map(|()| code)
+}
+
+/// Both looks, as a bundle.
+fn save(
+    ctx: &Context<'_>,
+    file: &Path,
+    settings: &ConnectSettings,
+    looks: &[&Snapshot; 2],
+) -> Result<(), Fault> {
+    let head = Head {
+        format: BUNDLE_FORMAT.into(),
+        stanch: env!("CARGO_PKG_VERSION").into(),
+        started_at: looks[0].taken_at,
+        target: looks[0].target.clone(),
+        every_ms: None,
+        for_ms: None,
+        redaction: settings.round.redaction,
+        tokens: false,
+    };
+    let known = secrets::known(ctx.env, Some(settings), None);
+    Ok(bundle::seal_frames(file, &head, looks, &known)?)
 }
 
 /// What the counters and settings say.

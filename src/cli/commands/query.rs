@@ -3,13 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::cli::args::{ConnectArgs, QueryCommand};
+use crate::cli::args::{FrameArgs, QueryCommand};
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
-use crate::cli::settings::ConnectSettings;
-use crate::model::ExitCode;
+use crate::model::{ExitCode, QueryRows};
 use crate::source::postgres::catalog::{self, Topic};
-use crate::source::postgres::query::{self, Rows};
+use crate::source::postgres::{Parts, query, round};
 use crate::view::{self, Format, Names, Sheet};
 
 pub async fn run(ctx: &mut Context<'_>, command: QueryCommand) -> Result<ExitCode, Fault> {
@@ -20,7 +19,7 @@ pub async fn run(ctx: &mut Context<'_>, command: QueryCommand) -> Result<ExitCod
             ctx.console.result(&format!("{};\n", text.trim_end()))?;
             Ok(ExitCode::Ok)
         }
-        QueryCommand::Run { name, connect } => run_one(ctx, topic(&name)?, &connect).await,
+        QueryCommand::Run(args) => run_one(ctx, topic(&args.name)?, &args.frame).await,
     }
 }
 
@@ -51,16 +50,47 @@ fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
 async fn run_one(
     ctx: &mut Context<'_>,
     topic: &'static Topic,
-    args: &ConnectArgs,
+    args: &FrameArgs,
 ) -> Result<ExitCode, Fault> {
-    let settings = ConnectSettings::resolve(args, ctx.env)?;
-    let connected = rounds::connect(ctx, &settings).await?;
-    let read = query::run(&connected, topic, settings.round).await;
+    if let Some(snapshot) = rounds::replayed(ctx, args)? {
+        return show(ctx, topic, query::of_round(&snapshot, topic)?);
+    }
+    let settings = rounds::resolve(ctx, args)?;
+    let connected = match rounds::connect(ctx, &settings).await {
+        Ok(connected) => connected,
+        Err(fault) => {
+            // That there was no slot is worth keeping too.
+            if let Fault::Connect(error) = &fault
+                && let Some(snapshot) = rounds::without_slot(error, &settings)
+            {
+                rounds::save(args.save.as_deref(), &snapshot)?;
+            }
+            return Err(fault);
+        }
+    };
+    if args.save.is_none() {
+        let rows = query::run(&connected, topic, settings.round).await;
+        connected.close().await;
+        return show(ctx, topic, &rows?);
+    }
+    let read = round(&connected, Parts::TO_KEEP, settings.round).await;
     connected.close().await;
-    let Rows { columns, rows } = read?;
+    let snapshot = read?;
+    // What can't be saved is shown all the same, and the fault is told after it.
+    let saved = rounds::save(args.save.as_deref(), &snapshot);
+    let code = show(ctx, topic, query::of_round(&snapshot, topic)?)?;
+    saved.map(|()| code)
+}
+
+fn show(
+    ctx: &mut Context<'_>,
+    topic: &'static Topic,
+    found: &QueryRows,
+) -> Result<ExitCode, Fault> {
+    let QueryRows { columns, rows } = found;
     match ctx.console.format {
         Format::Table => {
-            let text = view::query::rows(&columns, &rows, ctx.console.style);
+            let text = view::query::rows(columns, rows, ctx.console.style);
             ctx.console.result(&text)?;
         }
         Format::Csv
@@ -69,12 +99,12 @@ async fn run_one(
         | Format::Sarif
         | Format::Junit
         | Format::Github => {
-            view::show_sheet(ctx.console, &Sheet::raw(topic.name, &columns, rows))?;
+            view::show_sheet(ctx.console, &Sheet::raw(topic.name, columns, rows.clone()))?;
         }
         Format::Json => {
             let objects: Vec<Map<String, Value>> = rows
-                .into_iter()
-                .map(|row| columns.iter().cloned().zip(row).collect())
+                .iter()
+                .map(|row| columns.iter().cloned().zip(row.iter().cloned()).collect())
                 .collect();
             let result = json!({ "schema": "stanch.query/1", "query": topic.name, "columns": columns, "rows": objects });
             view::show_json(ctx.console, &result)?;

@@ -18,7 +18,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
     if args.redis.redis.is_some() {
         // What was saved has the Redis of then, and a walk over all keys isn't for every other second.
         for (given, option) in [
-            (snapshot.from.is_some(), "--from"),
+            (snapshot.frame.from.is_some(), "--from"),
             (snapshot.check, "--check"),
             (args.repeat.every.is_some(), "--every"),
         ] {
@@ -27,7 +27,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
             }
         }
     }
-    let redis = redis_look::look(ctx, &args.redis, !snapshot.unredacted).await?;
+    let redis = redis_look::look(ctx, &args.redis, !snapshot.frame.unredacted).await?;
     let last = RefCell::new(None);
     let make = |snapshot: &Snapshot| {
         let mut report = triage::report(snapshot, &thresholds);

@@ -44,9 +44,9 @@ pub static PREPARED: Topic = topic!("prepared", [12]);
 pub static SETTINGS: Topic = topic!("settings", [12], Some(Param::TextArray));
 pub static OVERRIDES: Topic = topic!("overrides", [12]);
 pub static SLOTS: Topic = topic!("slots", [12]);
-static WAITS: Topic = topic!("waits", [12]);
-static PROGRESS: Topic = topic!("progress", [12]);
-static REPLICATION: Topic = topic!("replication", [12]);
+pub static WAITS: Topic = topic!("waits", [12]);
+pub static PROGRESS: Topic = topic!("progress", [12]);
+pub static REPLICATION: Topic = topic!("replication", [12]);
 
 /// Every query, in the order that `query list` shows.
 pub fn all() -> [&'static Topic; 15] {
@@ -93,6 +93,15 @@ impl Topic {
     pub fn summary(&self) -> &'static str {
         let line = self.versions[0].1.lines().next().unwrap_or("");
         line.split_once(": ").map_or("", |(_, text)| text)
+    }
+
+    /// Its columns, in order, as the file says them: a server tells them only with a row.
+    pub fn columns(&self) -> impl Iterator<Item = &'static str> {
+        let lines = self.versions[0].1.lines();
+        let said = lines.filter_map(|line| line.strip_prefix("-- columns: "));
+        said.flat_map(|names| names.split(','))
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
     }
 
     /// The text with its parameter as NULL: what can be pasted into psql.

@@ -1,6 +1,6 @@
 //! One round of reads: one pipelined read-only transaction with local timeouts, each part in a savepoint of its own.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use futures_util::future::{join, join3, join4, join5};
@@ -10,6 +10,7 @@ use tokio_postgres::types::Type;
 use super::catalog;
 use super::connect::Connected;
 use super::encoding::Encodings;
+use super::query;
 use super::reader::{BEGIN, COMMIT, Fault, Params, Reader, STATEMENT_TIMEOUT, began, give_up};
 use super::refused::Place;
 use super::rows::{self, Cells, Names, RowError};
@@ -33,17 +34,32 @@ pub struct RoundOptions {
 
 /// The parts that a report needs. `server` and `login` are always read.
 #[derive(Clone, Copy, Debug)]
-pub struct Parts(&'static [Part]);
+pub struct Parts {
+    of: &'static [Part],
+    rows: bool,
+}
 
 impl Parts {
-    pub const ALL: Self = Self(&Part::ALL);
+    pub const ALL: Self = Self::of(&Part::ALL);
+    /// What a file holds: the rows of every built-in query too.
+    pub const TO_KEEP: Self = Self {
+        of: &Part::ALL,
+        rows: true,
+    };
 
     pub const fn of(parts: &'static [Part]) -> Self {
-        Self(parts)
+        Self {
+            of: parts,
+            rows: false,
+        }
     }
 
     pub(super) fn has(self, part: Part) -> bool {
-        self.0.contains(&part)
+        self.of.contains(&part)
+    }
+
+    pub(super) fn has_rows(self) -> bool {
+        self.rows
     }
 }
 
@@ -96,6 +112,7 @@ async fn read_round(
         encoding: connected.encoding,
         deadline: Instant::now() + options.deadline,
         parts,
+        kept: RefCell::default(),
     };
     let timeout = format!("{}ms", options.statement_timeout.as_millis());
     let watched: &[&str] = &WATCHED_SETTINGS;
@@ -128,17 +145,28 @@ async fn read_round(
         ),
         reader.part(Part::Slots, &catalog::SLOTS, &[], rows::slot),
     );
-    let flight = join5(begin, facts, state, slow, async {
-        if !parts.has(Part::Blocking) && !parts.has(Part::Relations) {
-            reader.command(COMMIT).await.ok();
-        }
-    });
+    let rest = join3(
+        reader.only_kept(&catalog::WAITS),
+        reader.only_kept(&catalog::REPLICATION),
+        reader.only_kept(&catalog::PROGRESS),
+    );
+    let flight = join5(
+        begin,
+        facts,
+        state,
+        slow,
+        join(rest, async {
+            if !parts.has(Part::Blocking) && !parts.has(Part::Relations) {
+                reader.command(COMMIT).await.ok();
+            }
+        }),
+    );
     let (
         begun,
         (server, login, databases, roles),
         (activity, locks, prepared),
         (settings, mut overrides, slots),
-        (),
+        _,
     ) = flight.await;
     began(begun).map_err(|fault| fault.of_round(connected))?;
     let server =
@@ -181,8 +209,19 @@ async fn read_round(
 
     let names = Names::new(databases.rows(), roles.rows());
     let encodings = Encodings::new(connected.encoding, databases.rows());
-    let mut activity = activity.and_then(&catalog::ACTIVITY, connected.encoding, |c| {
+    let raw = (activity, prepared);
+    let mut activity = raw.0.decode(&catalog::ACTIVITY, connected.encoding, |c| {
         rows::session(c, query_size.get(), &encodings)
+    });
+    let prepared = raw.1.decode(&catalog::PREPARED, connected.encoding, |c| {
+        rows::prepared(c, &names, &encodings)
+    });
+    reader.keep(&catalog::ACTIVITY, raw.0);
+    reader.keep(&catalog::PREPARED, raw.1);
+    let kept = reader.kept.take().into_iter();
+    let queries = kept.map(|(topic, raw)| {
+        let rows = query::kept(topic, raw, &encodings, options.redaction);
+        (topic.name.to_owned(), rows)
     });
     if let Some(sessions) = activity.get_mut() {
         rows::name_sessions(sessions, &names);
@@ -223,13 +262,12 @@ async fn read_round(
         locks,
         blocking,
         relations,
-        prepared: prepared.and_then(&catalog::PREPARED, connected.encoding, |c| {
-            rows::prepared(c, &names, &encodings)
-        }),
+        prepared,
         settings,
         overrides,
         slots,
         redis: None,
+        queries: queries.collect(),
     };
     bundle::redact(&mut snapshot);
     Ok(snapshot)

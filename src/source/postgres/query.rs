@@ -10,16 +10,8 @@ use super::connect::Connected;
 use super::encoding::Encodings;
 use super::reader::one_read;
 use super::rows::{Cells, RowError};
-use crate::bundle::{self, Reduced};
-use crate::model::{Oid, RedactionLevel, WATCHED_SETTINGS};
-use crate::sql;
-
-/// The rows of one query.
-#[derive(Debug)]
-pub struct Rows {
-    pub columns: Vec<String>,
-    pub rows: Vec<Vec<Value>>,
-}
+use crate::bundle::{self, Class};
+use crate::model::{Oid, QueryRows, RedactionLevel, Section, Snapshot, WATCHED_SETTINGS};
 
 /// Why there are no rows.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +22,18 @@ pub enum QueryError {
     Row(#[from] RowError),
 }
 
+/// Why a round that was saved has no rows of a query.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    #[error("{query} wasn't read: {why}")]
+    Failed { query: &'static str, why: String },
+    #[error("no rows of {query}: there was no connection")]
+    NoConnection { query: &'static str },
+    /// An older version saved it.
+    #[error("no rows of {query}: what was saved has no rows of queries")]
+    NotKept { query: &'static str },
+}
+
 /// Runs a built-in query in a bounded read-only transaction.
 ///
 /// # Errors
@@ -38,7 +42,7 @@ pub async fn run(
     connected: &Connected,
     topic: &'static Topic,
     options: RoundOptions,
-) -> Result<Rows, QueryError> {
+) -> Result<QueryRows, QueryError> {
     let sql = topic.sql(connected.major);
     let (rows, encodings) = match topic.param {
         None => one_read(connected, sql, &[], options).await?,
@@ -54,6 +58,54 @@ pub async fn run(
             null(connected, sql, &None::<Vec<u32>>, Type::OID_ARRAY, options).await?
         }
     };
+    Ok(values(topic, &rows, &encodings, options.redaction)?)
+}
+
+/// The rows of a round, to be kept.
+pub(super) fn kept(
+    topic: &'static Topic,
+    raw: Section<Vec<Row>>,
+    encodings: &Encodings,
+    level: RedactionLevel,
+) -> Section<QueryRows> {
+    match raw {
+        Section::Collected(rows) => match values(topic, &rows, encodings, level) {
+            Ok(rows) => Section::Collected(rows),
+            Err(error) => Section::Failed {
+                code: "row".into(),
+                message: error.to_string(),
+            },
+        },
+        Section::Skipped(why) => Section::Skipped(why),
+        Section::Failed { code, message } => Section::Failed { code, message },
+    }
+}
+
+/// The rows of a query that a round has kept.
+///
+/// # Errors
+/// When that query failed in it, or no rows were kept.
+pub fn of_round<'s>(
+    snapshot: &'s Snapshot,
+    topic: &'static Topic,
+) -> Result<&'s QueryRows, KeptError> {
+    let query = topic.name;
+    match snapshot.queries.get(query) {
+        None if snapshot.server.get().is_none() => Err(KeptError::NoConnection { query }),
+        None => Err(KeptError::NotKept { query }),
+        Some(section) => section.get().ok_or_else(|| KeptError::Failed {
+            query,
+            why: section.why().unwrap_or_default(),
+        }),
+    }
+}
+
+fn values(
+    topic: &'static Topic,
+    rows: &[Row],
+    encodings: &Encodings,
+    level: RedactionLevel,
+) -> Result<QueryRows, RowError> {
     let columns: Vec<(String, Type)> = rows
         .first()
         .map(|row| {
@@ -65,10 +117,14 @@ pub async fn run(
         .unwrap_or_default();
     let values = rows
         .iter()
-        .map(|row| row_values(topic.name, row, &columns, &encodings))
+        .map(|row| row_values(topic.name, row, &columns, encodings, level))
         .collect::<Result<_, _>>()?;
-    Ok(Rows {
-        columns: columns.into_iter().map(|(name, _)| name).collect(),
+    Ok(QueryRows {
+        columns: if rows.is_empty() {
+            topic.columns().map(ToOwned::to_owned).collect()
+        } else {
+            columns.into_iter().map(|(name, _)| name).collect()
+        },
         rows: values,
     })
 }
@@ -143,6 +199,7 @@ fn row_values(
     row: &Row,
     columns: &[(String, Type)],
     encodings: &Encodings,
+    level: RedactionLevel,
 ) -> Result<Vec<Value>, RowError> {
     let cells = Cells::new(query, row, encodings.own);
     // Whose encoding a statement or a gid is in.
@@ -161,7 +218,13 @@ fn row_values(
                     .into(),
                 _ => value(&cells, name, ty)?,
             };
-            Ok(redacted(name, value))
+            Ok(match value {
+                // A time is a text too, but nobody's.
+                Value::String(text) if *ty != Type::TIMESTAMPTZ => {
+                    Value::String(bundle::shown(bundle::class(query, name), text, level))
+                }
+                value => value,
+            })
         })
         .collect()
 }
@@ -179,24 +242,18 @@ fn value(cells: &Cells<'_>, name: &str, ty: &Type) -> Result<Value, RowError> {
     })
 }
 
-/// The same reduction as in a snapshot, and settings by ALTER ROLE only where they are watched.
+/// A column of a runbook's statement: reduced where its name says what it holds.
 fn redacted(column: &str, value: Value) -> Value {
-    match (column, &value) {
-        ("query", Value::String(text)) => match bundle::statement(text, RedactionLevel::Redacted) {
-            Reduced::Kept => value,
-            Reduced::Tag(text) | Reduced::Masked(text, _) => Value::String(text),
-        },
-        ("application_name", Value::String(text)) => {
-            Value::String(sql::redacted(text).into_owned())
+    let class = bundle::class("", column);
+    match value {
+        Value::String(text)
+            if matches!(
+                class,
+                Class::Statement | Class::Override | Class::Application
+            ) =>
+        {
+            Value::String(bundle::shown(class, text, RedactionLevel::Redacted))
         }
-        ("config", Value::String(text)) => {
-            let name = text.split('=').next().unwrap_or_default();
-            if WATCHED_SETTINGS.contains(&name) {
-                value
-            } else {
-                Value::String(format!("{name}=(not shown)"))
-            }
-        }
-        _ => value,
+        value => value,
     }
 }

@@ -1,5 +1,6 @@
 //! The read-only transaction and the reads in it: each bounded, each in a savepoint of its own.
 
+use std::cell::RefCell;
 use std::future::Future;
 
 use futures_util::future::{join, join3, join4};
@@ -33,6 +34,9 @@ pub(super) const COMMIT: &str = "COMMIT";
 
 pub(super) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
+/// What a query gave, as it came.
+pub(super) type Kept = (&'static Topic, Section<Vec<Row>>);
+
 /// Sends reads; each is bounded by the round's deadline.
 pub(super) struct Reader<'a> {
     pub client: &'a Client,
@@ -41,6 +45,8 @@ pub(super) struct Reader<'a> {
     pub encoding: Encoding,
     pub deadline: Instant,
     pub parts: Parts,
+    /// What came, as it came, where that is wanted.
+    pub kept: RefCell<Vec<Kept>>,
 }
 
 impl Reader<'_> {
@@ -91,9 +97,25 @@ impl Reader<'_> {
         params: Params<'_>,
         one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
     ) -> Section<Vec<T>> {
-        self.raw(topic, params)
-            .await
-            .and_then(topic, self.encoding, one)
+        let raw = self.raw(topic, params).await;
+        let read = raw.decode(topic, self.encoding, one);
+        self.keep(topic, raw);
+        read
+    }
+
+    /// As it came, for a file: what was decoded already.
+    pub fn keep(&self, topic: &'static Topic, raw: Section<Vec<Row>>) {
+        if self.parts.has_rows() && !matches!(raw, Section::Skipped(_)) {
+            self.kept.borrow_mut().push((topic, raw));
+        }
+    }
+
+    /// What no report needs, only a file.
+    pub async fn only_kept(&self, topic: &'static Topic) {
+        if self.parts.has_rows() {
+            let raw = self.raw(topic, &[]).await;
+            self.keep(topic, raw);
+        }
     }
 
     pub async fn raw_part(
@@ -116,9 +138,11 @@ impl Reader<'_> {
         params: Params<'_>,
         one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
     ) -> Section<Vec<T>> {
-        self.raw_part(part, topic, params)
-            .await
-            .and_then(topic, self.encoding, one)
+        if self.parts.has(part) {
+            self.read(topic, params, one).await
+        } else {
+            Section::skipped(NOT_ASKED)
+        }
     }
 }
 
@@ -167,22 +191,25 @@ impl<T> From<Fault> for Section<T> {
 }
 
 impl Section<Vec<Row>> {
-    pub(super) fn and_then<T>(
-        self,
+    pub(super) fn decode<T>(
+        &self,
         topic: &'static Topic,
         encoding: Encoding,
         one: impl Fn(&Cells<'_>) -> Result<T, RowError>,
     ) -> Section<Vec<T>> {
         match self {
-            Self::Collected(rows) => match rows::decode(topic.name, &rows, encoding, one) {
+            Self::Collected(rows) => match rows::decode(topic.name, rows, encoding, one) {
                 Ok(values) => Section::Collected(values),
                 Err(error) => Section::Failed {
                     code: "row".into(),
                     message: error.to_string(),
                 },
             },
-            Self::Skipped(why) => Section::Skipped(why),
-            Self::Failed { code, message } => Section::Failed { code, message },
+            Self::Skipped(why) => Section::Skipped(why.clone()),
+            Self::Failed { code, message } => Section::Failed {
+                code: code.clone(),
+                message: message.clone(),
+            },
         }
     }
 }
@@ -204,6 +231,7 @@ pub(super) async fn one_read(
         encoding: connected.encoding,
         deadline,
         parts: Parts::ALL,
+        kept: RefCell::default(),
     };
     let timeout = format!("{}ms", options.statement_timeout.as_millis());
     let timeout: Params<'_> = &[(&timeout, Type::TEXT)];

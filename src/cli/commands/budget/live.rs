@@ -38,9 +38,15 @@ pub async fn drift(
         (None, true) => {
             let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
             let connected = rounds::connect(ctx, &settings).await?;
-            let snapshot = round(&connected, Parts::ALL, settings.round).await;
+            let parts = match &args.save {
+                Some(_) => Parts::TO_KEEP,
+                None => Parts::ALL,
+            };
+            let snapshot = round(&connected, parts, settings.round).await;
             connected.close().await;
-            snapshot?
+            let snapshot = snapshot?;
+            rounds::save(args.save.as_deref(), &snapshot)?;
+            snapshot
         }
         (None, false) => return Ok(None),
     };

@@ -106,7 +106,7 @@ async fn one(ctx: &mut Context<'_>, tape: &mut Tape, settings: &ConnectSettings)
     let Some(connected) = &tape.connected else {
         return true;
     };
-    match round(connected, Parts::ALL, settings.round).await {
+    match round(connected, Parts::TO_KEEP, settings.round).await {
         Ok(snapshot) => tape.frame(ctx, snapshot),
         Err(error) => {
             ctx.console.error(&error.to_string(), None);

@@ -11,7 +11,7 @@ use crate::cli::log_moments;
 use crate::cli::redis::capture::{Reading, Told};
 use crate::cli::rounds::local_now;
 use crate::cli::stop::Stop;
-use crate::model::{Snapshot, Target, Timestamp};
+use crate::model::{Section, Snapshot, Target, Timestamp};
 use crate::source::postgres::Connected;
 use crate::sql;
 use crate::view::bundle::Gauge;
@@ -77,6 +77,18 @@ impl Tape {
                 {
                     *text = Some(HIDDEN.into());
                 }
+            }
+        }
+        let kept = snapshot.queries.values_mut();
+        let rows = kept
+            .filter_map(Section::get_mut)
+            .flat_map(|kept| &mut kept.rows);
+        for cell in rows.flatten() {
+            if cell
+                .as_str()
+                .is_some_and(|text| self.known.find(text).is_some())
+            {
+                *cell = HIDDEN.into();
             }
         }
     }
