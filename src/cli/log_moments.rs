@@ -26,11 +26,17 @@ pub struct Told {
     pub left_out: u64,
 }
 
-/// The moments of a log from an hour before `from` until `until`; what looks secret in names is taken out.
+/// The moments of a log from an hour before `from` until `until`; what looks secret in names is taken out. `watch` is told of the
+/// bytes that are read, and of how many; it ends the reading by `false`.
 ///
 /// # Errors
 /// When it can't be read, or is no log of PostgreSQL.
-pub fn of(path: &Path, from: Option<Timestamp>, until: Option<Timestamp>) -> Result<Told, Fault> {
+pub fn of(
+    path: &Path,
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
+    watch: &mut dyn FnMut(u64, Option<u64>) -> bool,
+) -> Result<Told, Fault> {
     let options = ScanOptions {
         wanted: Wanted::All,
         format: None,
@@ -47,7 +53,7 @@ pub fn of(path: &Path, from: Option<Timestamp>, until: Option<Timestamp>) -> Res
             newest.add(logs::moments(&std::mem::take(&mut events), &relations));
         }
     };
-    logs::scan(logs::open(path)?, &options, &mut take, &mut |_, _| true)?;
+    logs::scan(logs::open(path)?, &options, &mut take, watch)?;
     newest.add(logs::moments(&events, &relations));
     let mut moments = Vec::from(newest.moments);
     for moment in &mut moments {

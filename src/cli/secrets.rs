@@ -1,9 +1,10 @@
 //! What this process was given that must stand nowhere: passwords of its targets, and values of its environment that are
 //! called secret.
 
-use super::settings::ConnectSettings;
+use super::args::ConnectArgs;
+use super::settings::{self, ConnectSettings};
 use crate::bundle::KnownSecrets;
-use crate::model::Secret;
+use crate::model::{Secret, Target};
 use crate::source::postgres::Environment;
 use crate::source::redis::RedisAddress;
 
@@ -81,6 +82,14 @@ pub fn known(
     let of_redis = redis.and_then(RedisAddress::password);
     found.extend(of_redis.map(|text| ("password of Redis".to_owned(), text.to_owned())));
     KnownSecrets::new(found)
+}
+
+/// What the way to the server of a bundle needs, and to its Redis, as far as it is still known here: `stanch.yaml`, `~/.pgpass`.
+pub fn of_bundle(env: &Environment, target: &Target) -> KnownSecrets {
+    // A server that nothing here knows has no password here either.
+    let way = ConnectSettings::resolve(&ConnectArgs::to(target), env).ok();
+    let redis = settings::redis(None, target.name.as_deref(), env).ok();
+    known(env, way.as_ref(), redis.flatten().as_ref())
 }
 
 /// The password in a URL, as it is and as it was meant.

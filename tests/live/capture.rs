@@ -2,6 +2,8 @@
 //! survives; and what is replayed is what was seen.
 
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -417,6 +419,94 @@ async fn no_secret_survives_a_real_server() {
     drop(all);
 }
 
+/// A long log is read last, and a person can end it: what was captured before is kept and sealed.
+#[tokio::test]
+async fn a_log_that_is_ended_by_hand() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec(server.superuser(), "postgres");
+    let place = folder();
+    let log = place.path().join("long.log.zst");
+    let mut packed = zstd::Encoder::new(fs::File::create(&log).expect("a file"), 1).expect("zstd");
+    let chunk = "2099-01-01 00:00:00.000 UTC [7] LOG:  checkpoint complete\n".repeat(40_000);
+    for _ in 0..2000 {
+        packed.write_all(chunk.as_bytes()).expect("written");
+    }
+    packed.finish().expect("written");
+    let out = place.path().join("out");
+    let (shown, log) = (out.display().to_string(), log.display().to_string());
+    let args = [
+        "capture", "--out", &shown, "--log", &log, "--log", &log, "--json",
+    ];
+    let mut capture = stanch_command(&spec, &args);
+    capture.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = capture.spawn().expect("it runs");
+    harness::eventually("a frame", || {
+        fs::read_dir(&out).is_ok_and(|mut all| {
+            all.any(|root| {
+                let frames = root.expect("an entry").path().join("frames");
+                fs::read_dir(frames).is_ok_and(|mut frames| frames.next().is_some())
+            })
+        })
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let asked = Instant::now();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(
+        asked.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        asked.elapsed()
+    );
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let bundle = Bundle::open(&only(&out)).expect("a bundle");
+    assert!(bundle.is_sealed() && bundle.frames().len() == 1);
+    let told: Vec<&str> = bundle.gaps().iter().map(|gap| gap.why.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told.iter().all(|why| why.ends_with("stopped by hand")),
+        "{told:?}"
+    );
+}
+
+/// What the way to the server needs is known to whoever looks at the bundle later, too.
+#[tokio::test]
+async fn a_password_of_pgpass_is_never_sealed() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec(server.superuser(), "postgres");
+    let _app = client(&spec, "web-blue-harbour").await;
+    let place = folder();
+    let out = place.path().display().to_string();
+    stanch_as(&spec, &["capture", "--out", &out, "--no-seal"]).expect_code(0);
+    let root = only(place.path()).display().to_string();
+    let pass = place.path().join("pass");
+    fs::write(&pass, "").expect("written");
+    // Of a file no folder can be made.
+    let file = pass.display().to_string();
+    let wrong = stanch_as(&spec, &["capture", "--out", &file]).expect_code(64);
+    assert!(wrong.stderr.contains("that is a file"), "{wrong:?}");
+    let told = |args: &[&str], password: &str| {
+        let line = format!("*:{}:*:*:{password}\n", spec.port);
+        fs::write(&pass, line).expect("written");
+        fs::set_permissions(&pass, fs::Permissions::from_mode(0o600)).expect("a mode");
+        let mut command = command(&[&["bundle"], args].concat());
+        command.env("PGPASSFILE", &pass);
+        run(command)
+    };
+    let seal = ["seal", &root, "--out", &format!("{root}.tar.zst")];
+    for args in [&seal[..], &["verify", &root]] {
+        let refused = told(args, "blue-harbour").expect_code(2);
+        let all = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(
+            all.contains("known-secret (password of the connection)"),
+            "{all}"
+        );
+        assert!(!all.contains("blue-harbour"), "{all}");
+    }
+    told(&seal, "another-one").expect_code(0);
+}
+
 /// Each report of Redis, live and replayed: a saved one and those of a capture.
 #[tokio::test]
 async fn reports_of_redis_replay() {
@@ -462,14 +552,18 @@ async fn reports_of_redis_replay() {
             }
         }
         let file = place.path().join("triage.json").display().to_string();
-        let live = stanch_as(&spec, &["triage", "--redis", &url, "--save", &file]);
+        // Without a URL it is that of the environment; without --redis none is looked at.
+        let of_environment = |args: &[&str]| {
+            let mut command = stanch_command(&spec, args);
+            command.env("REDIS_URL", &url);
+            run(command)
+        };
+        assert!(!of_environment(&["triage"]).stdout.contains("Redis"));
+        let live = of_environment(&["triage", "--save", &file, "--redis"]);
         assert!(live.stdout.contains("Redis"), "{live:?}");
         seen.push((vec!["triage".into()], file, live));
         let out = place.path().display().to_string();
-        let captured = stanch_as(
-            &spec,
-            &["capture", "--redis", &url, "--out", &out, "--json"],
-        );
+        let captured = of_environment(&["capture", "--redis", "--out", &out, "--json"]);
         drop(scene);
         for (args, file, live) in &seen {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();

@@ -30,9 +30,15 @@ pub enum RedisCommand {
 /// Which Redis, and how to get in.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct RedisArgs {
-    /// redis://, rediss://, unix://, redis-cluster:// or redis-sentinel:// URL [env: REDIS_URL, REDISCLI_AUTH; or the
-    /// target's in stanch.yaml]
-    #[arg(long, value_name = "URL", help_heading = "Redis")]
+    /// redis://, rediss://, unix://, redis-cluster:// or redis-sentinel:// URL; without one, the target's in stanch.yaml, else that of
+    /// the environment [env: REDIS_URL, REDISCLI_AUTH]
+    #[arg(
+        long,
+        value_name = "URL",
+        num_args = 0..=1,
+        default_missing_value = "",
+        help_heading = "Redis"
+    )]
     pub redis: Option<String>,
     /// Another database than the URL's
     #[arg(long, value_name = "N", help_heading = "Redis")]
@@ -49,6 +55,13 @@ pub struct RedisArgs {
     /// Don't check the server's certificate
     #[arg(long, help_heading = "Redis")]
     pub insecure: bool,
+}
+
+impl RedisArgs {
+    /// A command that can do without is to look at it.
+    pub fn is_asked(&self) -> bool {
+        self.redis.is_some() || self.redis_db.is_some() || self.cacert.is_some() || self.insecure
+    }
 }
 
 /// The Redis of a command that looks at nothing else.

@@ -7,6 +7,7 @@ use clap::Args as ClapArgs;
 
 use super::{duration, limit, ports, wait};
 use crate::cli::complete;
+use crate::model::Target;
 use crate::source::saved::When;
 
 #[derive(Debug, ClapArgs)]
@@ -99,6 +100,27 @@ pub struct ConnectArgs {
     /// Deadline of a whole round of reads
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "15s", help_heading = "Connection")]
     pub deadline: Duration,
+}
+
+impl ConnectArgs {
+    /// As a person would give a target again.
+    pub fn to(target: &Target) -> Self {
+        let place = target.name.is_none();
+        Self {
+            host: place.then(|| target.host.clone()),
+            port: place.then(|| target.port.to_string()),
+            username: place.then(|| target.user.clone()),
+            dbname: target
+                .name
+                .clone()
+                .or_else(|| Some(target.database.clone())),
+            no_password: true,
+            connect_timeout: None,
+            wait_slot: Duration::ZERO,
+            timeout: Duration::from_secs(5),
+            deadline: Duration::from_secs(15),
+        }
+    }
 }
 
 /// `--at`

@@ -42,7 +42,7 @@ pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, F
                     to.display()
                 )));
             }
-            let known = secrets::known(ctx.env, None, None);
+            let known = secrets::of_bundle(ctx.env, &bundle.head().target);
             let sealed = bundle::seal(folder, &to, &known, allow)?;
             ctx.console.note(&format!(
                 "sealed: {}; the folder is still there: {}",
@@ -90,7 +90,8 @@ pub fn missing(gaps: &[Gap]) -> Vec<Missing> {
 
 fn verify(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
     let bundle = Bundle::open(path)?;
-    let checked = bundle::verify(&bundle, &secrets::known(ctx.env, None, None))?;
+    let known = secrets::of_bundle(ctx.env, &bundle.head().target);
+    let checked = bundle::verify(&bundle, &known)?;
     let why_partial = bundle.why_partial();
     let result = Verified {
         schema: "stanch.bundle_verify/1",

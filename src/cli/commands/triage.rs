@@ -15,7 +15,7 @@ use crate::model::{ExitCode, Snapshot};
 pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, Fault> {
     let thresholds = settings::thresholds(ctx.env, &args.threshold)?;
     let snapshot = &args.repeat.snapshot;
-    if args.redis.redis.is_some() {
+    if args.redis.is_asked() {
         // What was saved has the Redis of then, and a walk over all keys isn't for every other second.
         for (given, option) in [
             (snapshot.frame.from.is_some(), "--from"),
@@ -27,7 +27,8 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
             }
         }
     }
-    let redis = redis_look::look(ctx, &args.redis, !snapshot.frame.unredacted).await?;
+    let target = snapshot.frame.connect.dbname.as_deref();
+    let redis = redis_look::look(ctx, &args.redis, target, !snapshot.frame.unredacted).await?;
     let last = RefCell::new(None);
     let make = |snapshot: &Snapshot| {
         let mut report = triage::report(snapshot, &thresholds);

@@ -29,17 +29,15 @@ const WALL: Duration = Duration::from_secs(10);
 /// Looks, or says why it can't; `None` where no Redis is asked for. As it may be seen and saved.
 ///
 /// # Errors
-/// When what was given is no address.
+/// When none is named, or what is named is no address.
 pub async fn look(
     ctx: &mut Context<'_>,
     args: &RedisArgs,
+    target: Option<&str>,
     redacted: bool,
 ) -> Result<Option<Section<Value>>, Fault> {
-    if args.redis.is_none() {
-        return Ok(None);
-    }
     redis_place::warn_of_password(ctx, args);
-    let Some(address) = redis_place::address(args, None, ctx.env)? else {
+    let Some(address) = redis_place::asked(args, target, ctx.env)? else {
         return Ok(None);
     };
     let limits = Limits {

@@ -21,7 +21,8 @@ pub fn address(
     target: Option<&str>,
     env: &Environment,
 ) -> Result<Option<RedisAddress>, Fault> {
-    let Some(mut address) = settings::redis(args.redis.as_deref(), target, env)? else {
+    let given = args.redis.as_deref().filter(|url| !url.is_empty());
+    let Some(mut address) = settings::redis(given, target, env)? else {
         return Ok(None);
     };
     if let Some(database) = args.redis_db {
@@ -50,6 +51,21 @@ pub fn which() -> Fault {
     Fault::Usage(
         "which Redis? --redis redis://host:6379/0, REDIS_URL, or -d with a target of stanch.yaml that names one".into(),
     )
+}
+
+/// The Redis of a command that can do without one, where it is asked for.
+///
+/// # Errors
+/// When it is asked for and none is named, or what is named is no address.
+pub fn asked(
+    args: &RedisArgs,
+    target: Option<&str>,
+    env: &Environment,
+) -> Result<Option<RedisAddress>, Fault> {
+    if !args.is_asked() {
+        return Ok(None);
+    }
+    address(args, target, env)?.ok_or_else(which).map(Some)
 }
 
 /// Opens the Redis of a command that looks at nothing else.

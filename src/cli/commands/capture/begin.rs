@@ -61,6 +61,12 @@ pub fn new_key(ctx: &mut Context<'_>, head: &Head) -> Result<Vec<u8>, Fault> {
 
 /// A folder under a name that nobody has.
 pub fn make(args: &CaptureArgs, head: &Head) -> Result<Folder, Fault> {
+    if args.out.exists() && !args.out.is_dir() {
+        return Err(Fault::Usage(format!(
+            "--out {}: that is a file; the bundle gets a name of its own in the folder that --out names",
+            args.out.display()
+        )));
+    }
     let place = head.target.name.as_ref().unwrap_or(&head.target.database);
     let plain: String = place
         .chars()

@@ -57,10 +57,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
     }
     // Whatever is wrong with the command line is told before anything is written.
     redis_place::warn_of_password(ctx, &args.redis);
-    let address = match args.redis.redis {
-        Some(_) => redis_place::address(&args.redis, None, ctx.env)?,
-        None => None,
-    };
+    let address = redis_place::asked(&args.redis, args.connect.dbname.as_deref(), ctx.env)?;
     let config = cli_settings::redis_config(ctx.env)?;
     for log in &args.log {
         std::fs::File::open(log)
@@ -97,10 +94,12 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
     }
     let end = tape.rest_of_redis(ctx, end, every.is_some()).await;
     let mut stop = Stop::new()?;
+    let mut goes_on = true;
     for log in &args.log {
-        tokio::select! {
-            () = stop.asked() => tape.gap("log", &format!("{}: stopped by hand", log.display())),
-            () = tape.log(log, head.started_at) => {}
+        if goes_on {
+            goes_on = tape.log(ctx, &mut stop, log, head.started_at).await;
+        } else {
+            tape.gap("log", &format!("{}: stopped by hand", log.display()));
         }
     }
     finish(ctx, args, tape, &head, end)

@@ -3,6 +3,11 @@
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::interval;
 
 use crate::analysis::glance::{self, Glance, Weight, glance};
 use crate::bundle::{End, Folder, Gap, Kept, KnownSecrets, Tokens};
@@ -14,7 +19,11 @@ use crate::cli::stop::Stop;
 use crate::model::{Section, Snapshot, Target, Timestamp};
 use crate::source::postgres::Connected;
 use crate::sql;
+use crate::view::Progress;
 use crate::view::bundle::Gauge;
+
+/// How often it is shown how far a log is read.
+const SHOWN_EACH: Duration = Duration::from_millis(200);
 
 /// What stands for a secret that this process was given.
 const HIDDEN: &str = "(not shown: a secret that stanch was given)";
@@ -138,15 +147,49 @@ impl Tape {
 }
 
 impl Tape {
-    /// Last of all: a log doesn't perish.
-    pub async fn log(&mut self, path: &Path, from: Timestamp) {
+    /// Last of all: a log doesn't perish. `false`: a person has ended it.
+    pub async fn log(
+        &mut self,
+        ctx: &Context<'_>,
+        stop: &mut Stop,
+        path: &Path,
+        from: Timestamp,
+    ) -> bool {
         let shown = path.display().to_string();
+        let bar = Progress::new(
+            &format!("reading {shown}"),
+            "bytes",
+            ctx.stderr_is_terminal && !ctx.console.quiet,
+        );
+        let (done, stopped) = (
+            Arc::new(AtomicU64::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (at, ended) = (Arc::clone(&done), Arc::clone(&stopped));
+        let total = path.metadata().ok().map(|meta| meta.len());
         let path = path.to_path_buf();
         // On a thread of its own, so that a person can end it.
-        let read = tokio::task::spawn_blocking(move || {
-            log_moments::of(&path, Some(from), None).map_err(|fault| fault.to_string())
+        let mut read = tokio::task::spawn_blocking(move || {
+            let mut watch = |position, _| {
+                at.store(position, Ordering::Relaxed);
+                !ended.load(Ordering::Relaxed)
+            };
+            log_moments::of(&path, Some(from), None, &mut watch).map_err(|fault| fault.to_string())
         });
-        let read = read.await.unwrap_or_else(|error| Err(error.to_string()));
+        let mut ticks = interval(SHOWN_EACH);
+        let read = loop {
+            tokio::select! {
+                () = stop.asked() => {
+                    stopped.store(true, Ordering::Relaxed);
+                    self.gap("log", &format!("{shown}: stopped by hand"));
+                    return false;
+                }
+                read = &mut read => break read,
+                _ = ticks.tick() => bar.at(done.load(Ordering::Relaxed), total),
+            }
+        };
+        drop(bar);
+        let read = read.unwrap_or_else(|error| Err(error.to_string()));
         match read {
             Ok(told) => match self.folder.log(&told.moments) {
                 Ok(Kept::Written) if told.left_out > 0 => {
@@ -162,6 +205,7 @@ impl Tape {
             },
             Err(why) => self.gap("log", &why),
         }
+        true
     }
 
     pub fn told(&mut self, ctx: &mut Context<'_>, told: Told) {
