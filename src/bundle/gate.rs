@@ -3,10 +3,12 @@
 
 use std::fmt;
 
+use super::columns::Class;
 use super::folder::pretty;
 use super::known::KnownSecrets;
 use super::layout::{FRAMES, frame_of};
 use super::redact::{self, Reduced};
+use super::rows::Rows;
 use super::{format, layout};
 use crate::model::RedactionLevel;
 use crate::sql;
@@ -44,6 +46,7 @@ pub(super) fn look(
 ) -> Vec<Hit> {
     let mut hits = Vec::new();
     let text = String::from_utf8_lossy(bytes);
+    let mut rows = Rows::default();
     for (n, line) in text.lines().enumerate() {
         let mut found = |rule: String| {
             hits.push(Hit {
@@ -56,9 +59,14 @@ pub(super) fn look(
             found(format!("{OWN} ({name})"));
         }
         let (name, value) = field(line);
+        let name = match rows.line(line) {
+            Some(Class::Statement) => "query",
+            Some(Class::Application | Class::Override) => "application_name",
+            _ => &name,
+        };
         // What is no field is looked at as it stands.
         let rule = match value {
-            Some(value) => likely(file, &name, &value, level),
+            Some(value) => likely(file, name, &value, level),
             None if level == RedactionLevel::None => None,
             None => sql::detect(line).map(|rule| rule.name().to_owned()),
         };

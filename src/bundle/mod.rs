@@ -10,6 +10,7 @@ mod known;
 mod layout;
 mod open;
 mod redact;
+mod rows;
 mod seal;
 mod tokens;
 mod unpack;
