@@ -105,7 +105,7 @@ pub async fn act(
     operator: &mut dyn Operator,
     journal: Option<&mut Journal>,
 ) -> Result<Acted, ActError> {
-    let snapshot = round(connected, Parts::ALL, request.round).await?;
+    let snapshot = round(connected, Parts::TO_KEEP, request.round).await?;
     let (chosen, notes, guarded) = planned(&snapshot, request);
     let mut acted = Acted {
         before: After::of(&snapshot),

@@ -10,6 +10,7 @@ use crate::journal::{Effect, Event};
 use crate::model::{Signal, Snapshot};
 use crate::runbook::Kind;
 use crate::runbook::walk::{Came, Ended, Next};
+use crate::source::postgres::Parts;
 
 impl Run<'_> {
     /// The step that it goes on with; or how it has ended by now.
@@ -113,7 +114,7 @@ impl Run<'_> {
     async fn settle(&mut self, effect: &PastEffect) -> Result<Result<Known, Ended>, ActError> {
         let seen = match &effect.effect {
             Effect::Signal(signal) => {
-                let snapshot = self.world.snapshot(self.request.round).await?;
+                let snapshot = self.world.snapshot(Parts::ALL, self.request.round).await?;
                 now(&snapshot, signal)
             }
             _ => Now::Unseen("whether it was done can't be told from here".to_owned()),

@@ -13,6 +13,7 @@ use crate::journal::Event;
 use crate::model::Millis;
 use crate::runbook::walk::{Came, Ended};
 use crate::runbook::{Ask, Note, Poll, Step};
+use crate::source::postgres::Parts;
 
 /// Between two words on something that is awaited.
 const TELL_EVERY: Duration = Duration::from_secs(15);
@@ -165,7 +166,10 @@ impl Run<'_> {
             self.walker.note("kept already: this is a saved snapshot");
             return Ok(Over::WELL);
         };
-        let snapshot = self.world.snapshot(self.request.round).await?;
+        let snapshot = self
+            .world
+            .snapshot(Parts::TO_KEEP, self.request.round)
+            .await?;
         bundle::write(&file, &snapshot).map_err(|error| ActError::Evidence {
             path: file.clone(),
             error,

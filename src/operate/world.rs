@@ -70,9 +70,13 @@ impl World<'_> {
     ///
     /// # Errors
     /// When it can't be read.
-    pub async fn snapshot(&self, options: RoundOptions) -> Result<Snapshot, RoundError> {
+    pub async fn snapshot(
+        &self,
+        parts: Parts,
+        options: RoundOptions,
+    ) -> Result<Snapshot, RoundError> {
         match self {
-            Self::Live(connected) => round(connected, Parts::ALL, options).await,
+            Self::Live(connected) => round(connected, parts, options).await,
             Self::Saved(snapshot, _) => Ok((*snapshot).clone()),
         }
     }
@@ -177,7 +181,7 @@ impl World<'_> {
         request: &BookRequest,
         options: RoundOptions,
     ) -> Result<Found, RoundError> {
-        let snapshot = self.snapshot(options).await?;
+        let snapshot = self.snapshot(Parts::ALL, options).await?;
         let value = found(name, &snapshot, &request.thresholds);
         Ok(Found::Report {
             name: name.to_owned(),
