@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::Report;
 use crate::model::{
-    Millis, Oid, Part, Percent, Server, Session, SessionState, SlotLimit, Snapshot, Timestamp,
+    Millis, Oid, Part, Percent, Pool, Pooler, Section, Server, Session, SessionState, SlotLimit,
+    Snapshot, Timestamp,
 };
 
 pub const PARTS: &[Part] = &[Part::Server, Part::Activity, Part::Databases, Part::Roles];
@@ -20,6 +21,32 @@ pub struct Connections {
     pub capacity: Option<Capacity>,
     pub groups: Vec<Group>,
     pub limits: Vec<Limit>,
+    /// The pooler in front, where the target names its console.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooler: Option<PoolerPart>,
+}
+
+/// The pools beside the slots: `error` says why there are none to be seen.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolerPart {
+    pub host: Option<String>,
+    pub port: Option<u16>,
+    pub version: Option<String>,
+    pub pools: Option<Vec<Pool>>,
+    pub error: Option<String>,
+}
+
+impl PoolerPart {
+    fn of(look: &Section<Pooler>) -> Self {
+        let seen = look.get();
+        Self {
+            host: seen.map(|pooler| pooler.host.clone()),
+            port: seen.map(|pooler| pooler.port),
+            version: seen.and_then(|pooler| pooler.version.clone()),
+            pools: seen.map(|pooler| pooler.pools.clone()),
+            error: look.why(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -128,6 +155,7 @@ pub fn report(snapshot: &Snapshot) -> Report<Connections> {
         capacity: capacity(snapshot),
         groups: groups(snapshot),
         limits: limits(snapshot),
+        pooler: snapshot.pooler.as_ref().map(PoolerPart::of),
     };
     Report::new("connections", snapshot, PARTS, data)
 }

@@ -26,7 +26,7 @@ pub use layout::{
     Allowance, BUNDLE_FORMAT, End, FrameRef, Gap, Head, Manifest, RedisRef, Sealed, stamp,
 };
 pub use open::Bundle;
-pub use redact::{no_redaction, redact, redact_value};
+pub use redact::{no_redaction, redact, redact_pooler, redact_value};
 pub use seal::{SealError, SealedFile, hits, manifest, seal, seal_frames, sealed_name};
 pub use tokens::Tokens;
 pub use verify::{Checked, verify};

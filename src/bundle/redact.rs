@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::columns::HOLDS_A_PASSWORD;
-use crate::model::{Redaction, RedactionLevel, Section, Snapshot};
+use crate::model::{Pooler, Redaction, RedactionLevel, Section, Snapshot};
 use crate::sql;
 
 /// The header's word before anything was reduced.
@@ -115,6 +115,20 @@ fn names(snapshot: &mut Snapshot) {
     }
     for setting in snapshot.overrides.get_mut().into_iter().flatten() {
         of_name(&mut setting.value);
+    }
+}
+
+/// The same for a look at the pooler.
+pub fn redact_pooler(look: &mut Section<Pooler>) {
+    match look {
+        Section::Collected(pooler) => {
+            for pool in &mut pooler.pools {
+                of_name(&mut pool.database);
+                of_name(&mut pool.user);
+            }
+        }
+        Section::Failed { message, .. } => of_text(message),
+        Section::Skipped(_) => {}
     }
 }
 

@@ -111,6 +111,18 @@ impl Tokens {
             self.maybe("user", &mut prepared.owner);
             self.maybe("db", &mut prepared.database);
         }
+        match &mut snapshot.pooler {
+            Some(Section::Collected(pooler)) => {
+                self.name("host", &mut pooler.host);
+                for pool in &mut pooler.pools {
+                    self.name("db", &mut pool.database);
+                    self.name("user", &mut pool.user);
+                }
+            }
+            // What an error says of the way there would tell all of it.
+            Some(Section::Failed { message, .. }) => *message = "no answer".into(),
+            Some(Section::Skipped(_)) | None => {}
+        }
         for (query, rows) in &mut snapshot.queries {
             if let Some(rows) = rows.get_mut() {
                 self.hide_rows(query, rows, &names);

@@ -16,7 +16,8 @@ use super::terminal;
 use crate::analysis::glance;
 use crate::analysis::{Report, triage};
 use crate::bundle;
-use crate::model::{ExitCode, RedactionLevel, Section, Snapshot, Target, Timestamp};
+use crate::model::{ExitCode, Pooler, RedactionLevel, Section, Snapshot, Target, Timestamp};
+use crate::source::pgbouncer;
 use crate::source::postgres::{self, ConnectError, ConnectFault, Connected, Knock, Parts, round};
 use crate::source::saved;
 use crate::view::{self, Format, Table};
@@ -39,6 +40,8 @@ pub struct Job<'j, D> {
     pub refusal_is_answer: bool,
     /// What was seen of the Redis in front: goes into each snapshot.
     pub redis: Option<Section<serde_json::Value>>,
+    /// The pooler in front is looked at too, where the target names one.
+    pub pooler: bool,
 }
 
 /// What `--check` judges by.
@@ -110,6 +113,7 @@ async fn run_job<D: Serialize + Table>(
         Err(Fault::Connect(error)) if matches!(error.fault, ConnectFault::NoSlot(_)) => {
             let snapshot = Snapshot {
                 redis: job.redis.clone(),
+                pooler: look_at_pooler(&settings).await,
                 ..refused(&error, &settings)
             };
             if job.refusal_is_answer || (args.check && job.check.judges_slots()) {
@@ -149,6 +153,15 @@ pub fn resolve(ctx: &mut Context<'_>, args: &FrameArgs) -> Result<ConnectSetting
         );
     }
     Ok(settings)
+}
+
+/// The pooler in front of the server, where the target names its console; as it may be seen and saved.
+pub async fn look_at_pooler(settings: &ConnectSettings) -> Option<Section<Pooler>> {
+    let mut look = pgbouncer::look(settings.pooler.as_ref()?).await;
+    if settings.round.redaction == RedactionLevel::Redacted {
+        bundle::redact_pooler(&mut look);
+    }
+    Some(look)
 }
 
 /// On a screen it would else look like now.
@@ -229,9 +242,20 @@ async fn one<D: Serialize + Table>(
     args: &SnapshotArgs,
     job: &Job<'_, D>,
 ) -> Result<ExitCode, Fault> {
+    let looks = job.pooler || args.check || args.frame.save.is_some();
+    let (pooler, snapshot) = tokio::join!(
+        async {
+            match looks {
+                true => look_at_pooler(settings).await,
+                false => None,
+            }
+        },
+        round(connected, parts, settings.round)
+    );
     let snapshot = Snapshot {
         redis: job.redis.clone(),
-        ..round(connected, parts, settings.round).await?
+        pooler,
+        ..snapshot?
     };
     answer(ctx, &snapshot, args, job)
 }

@@ -51,7 +51,7 @@ pub fn known(
     let mut found = of_environment(env);
     for plan in settings
         .into_iter()
-        .flat_map(|s| s.rescue.iter().chain([&s.plan]))
+        .flat_map(|s| s.rescue.iter().chain(&s.pooler).chain([&s.plan]))
     {
         let passwords = plan
             .places

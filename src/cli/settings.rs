@@ -19,6 +19,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ConnectSettings {
     pub plan: Plan,
     pub rescue: Option<Plan>,
+    /// The console of the pooler in front, where the target names it.
+    pub pooler: Option<Plan>,
     /// A password may be asked for, at a terminal.
     pub may_ask: bool,
     pub knock: KnockOptions,
@@ -284,6 +286,16 @@ impl ConnectSettings {
             })
             .ok()
         });
+        let pooler = target
+            .filter(|_| !elsewhere)
+            .and_then(|(name, target)| Some((name, target.pgbouncer.as_ref()?)));
+        let pooler = pooler.and_then(|(name, db)| {
+            named_plan(name, db, env)
+                .map_err(|why| {
+                    warnings.push(format!("the target's pgbouncer can't be used: {why}"))
+                })
+                .ok()
+        });
         let plan = conninfo::resolve(&input, env)?;
         warnings.extend(plan.warnings.iter().cloned());
         let connect_timeout = args
@@ -294,6 +306,7 @@ impl ConnectSettings {
         Ok(Self {
             plan,
             rescue,
+            pooler,
             may_ask: !args.no_password,
             knock: KnockOptions {
                 connect_timeout,
@@ -309,15 +322,20 @@ impl ConnectSettings {
     }
 }
 
-/// The rescue login of a target; its password is that of `STANCH_RESCUE_PASSWORD`, else what libpq would find.
-fn rescue(name: &str, db: &str, env: &Environment) -> Result<Plan, String> {
+/// Another way that a target names.
+fn named_plan(name: &str, db: &str, env: &Environment) -> Result<Plan, String> {
     conninfo::check_target(db)?;
     let input = ConnInput {
         dbname: Some(db.to_owned()),
         target_name: Some(name.to_owned()),
         ..ConnInput::default()
     };
-    let mut plan = conninfo::resolve(&input, env).map_err(|e| e.to_string())?;
+    conninfo::resolve(&input, env).map_err(|e| e.to_string())
+}
+
+/// The rescue login of a target; its password is that of `STANCH_RESCUE_PASSWORD`, else what libpq would find.
+fn rescue(name: &str, db: &str, env: &Environment) -> Result<Plan, String> {
+    let mut plan = named_plan(name, db, env)?;
     if let Some(password) = env.get("STANCH_RESCUE_PASSWORD").filter(|p| !p.is_empty()) {
         for place in &mut plan.places {
             place.password = Some(Secret::new(password.as_str()));

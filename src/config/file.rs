@@ -86,8 +86,8 @@ pub struct TargetConfig {
     pub rescue: Option<String>,
     /// The Redis in front of it, as a URL.
     pub redis: Option<String>,
-    #[serde(default, rename = "pgbouncer")]
-    _pgbouncer: Option<String>,
+    /// The admin console of the pooler in front of it, as a URL.
+    pub pgbouncer: Option<String>,
     /// Whom nobody may signal there.
     #[serde(default)]
     pub protect: Protect,

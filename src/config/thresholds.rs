@@ -3,7 +3,7 @@
 use crate::model::{Millis, Percent, Thresholds};
 
 /// Every name.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 15] = [
     "connections_warning",
     "connections_critical",
     "pools",
@@ -15,6 +15,8 @@ pub const NAMES: [&str; 13] = [
     "blocked_critical",
     "storm_sessions",
     "storm_age",
+    "pool_wait",
+    "pool_wait_critical",
     "horizon_warning",
     "horizon_critical",
 ];
@@ -44,6 +46,8 @@ pub fn set(thresholds: &mut Thresholds, name: &str, value: &str) -> Result<(), S
         "blocked_critical" => thresholds.blocked_critical = count()?,
         "storm_sessions" => thresholds.storm_sessions = count()?,
         "storm_age" => thresholds.storm_age = time()?,
+        "pool_wait" => thresholds.pool_wait = time()?,
+        "pool_wait_critical" => thresholds.pool_wait_critical = time()?,
         "horizon_warning" => {
             thresholds.horizon_warning = value
                 .parse()

@@ -68,6 +68,7 @@ finding_ids! {
     ConnOversizedPools = "conn.oversized_pools",
     ConnUnaccounted = "conn.unaccounted",
     ConnChurn = "conn.churn",
+    PoolWaiting = "pool.waiting",
     WaitDominant = "wait.dominant",
     TxLong = "tx.long",
     TxIdleInTransaction = "tx.idle_in_transaction",

@@ -10,6 +10,7 @@ mod lock;
 mod log;
 mod log_read;
 mod origin;
+mod pooler;
 mod redis;
 mod secret;
 mod section;
@@ -31,6 +32,7 @@ pub use log::{
 };
 pub use log_read::{LogFormat, LogPacking, LogRead};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
+pub use pooler::{Pool, Pooler};
 pub use redis::{
     Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound, HotGroup,
     HotKey, HotMethod, HotUnit, Jitter, KeyFacts, KeyName, KeyType, Locks, Misses, NodeWalk,

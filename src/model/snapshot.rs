@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::{
-    BlockedBy, Database, Link, Lock, Oid, Override, Part, Pid, PreparedXact, Relation, Role,
-    Section, Session, Setting, Slot, Target, Timestamp,
+    BlockedBy, Database, Link, Lock, Oid, Override, Part, Pid, Pooler, PreparedXact, Relation,
+    Role, Section, Session, Setting, Slot, Target, Timestamp,
 };
 
 /// Format name and version on disk. The number rises with any change that an older reader would misread.
@@ -156,6 +156,9 @@ pub struct Snapshot {
     /// The look at the Redis in front that was taken with it, as triage's report of it has it; none was asked for: absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis: Option<Section<Value>>,
+    /// The pooler in front, where the target names its console.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooler: Option<Section<Pooler>>,
     /// What each built-in query gave, by its name: kept by what saves, for `query run --from`; elsewhere none are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queries: BTreeMap<String, Section<QueryRows>>,
@@ -219,6 +222,7 @@ impl Snapshot {
             overrides: Section::skipped(WHY),
             slots: Section::skipped(WHY),
             redis: None,
+            pooler: None,
             queries: BTreeMap::new(),
         }
     }

@@ -25,6 +25,9 @@ pub struct Thresholds {
     pub storm_sessions: usize,
     /// … each for at least so long.
     pub storm_age: Millis,
+    /// Clients that have waited so long for a server connection of the pooler.
+    pub pool_wait: Millis,
+    pub pool_wait_critical: Millis,
     /// Transactions behind which an xmin horizon is worth a word, and is critical.
     pub horizon_warning: u32,
     pub horizon_critical: u32,
@@ -44,6 +47,8 @@ impl Default for Thresholds {
             lock_wait_critical: Millis::from_secs(30),
             storm_sessions: 10,
             storm_age: Millis(500),
+            pool_wait: Millis::from_secs(1),
+            pool_wait_critical: Millis::from_secs(10),
             horizon_warning: 10_000_000,
             horizon_critical: 150_000_000,
         }

@@ -1,12 +1,13 @@
 //! Behind PgBouncer in transaction mode: everything that reads works, and nothing stays on the server connection.
 
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use stanch::drill::{Incident, Scene, Server, find_tool};
+use stanch::drill::{self, Incident, Scene, Server, find_tool};
 use stanch::source::postgres::ConnSpec;
 
-use crate::harness::{REPORTS, admin, client, path, scene, stanch_as};
+use crate::harness::{REPORTS, Run, admin, client, command, folder, path, run, scene, stanch_as};
 
 struct Pooler(Child);
 
@@ -214,4 +215,114 @@ async fn a_full_server_behind_a_pooler() {
         "{}",
         run.stderr
     );
+}
+
+/// `-d prod`, with the pooler's console beside the server itself.
+fn target(home: &Path, direct: &ConnSpec, console: &str, what: &[&str]) -> Run {
+    let db = format!(
+        "host={} port={} user={} dbname={}",
+        direct.host, direct.port, direct.user, direct.database
+    );
+    let yaml = format!("targets: {{ prod: {{ db: \"{db}\", pgbouncer: \"{console}\" }} }}\n");
+    std::fs::write(home.join("stanch.yaml"), yaml).expect("a file");
+    let mut command = command(&[what, &["-d", "prod"]].concat());
+    command.current_dir(home);
+    run(command)
+}
+
+/// A client that asks for something, and waits until a server connection is to be had.
+fn waiter(pooled: &ConnSpec) -> tokio::task::JoinHandle<()> {
+    let pooled = pooled.clone();
+    tokio::spawn(async move {
+        let client = client(&pooled, "").await;
+        client.simple_query("SELECT 1").await.expect("an answer");
+    })
+}
+
+/// Clients queue at the pooler while the server looks idle: seen by its console, live and replayed.
+#[tokio::test]
+async fn clients_that_wait_at_the_pooler() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (_pooler, pooled) = pooler(&server).await;
+    let direct = admin(&server);
+    let console = format!(
+        "host={} port={} user=postgres dbname=pgbouncer",
+        pooled.host, pooled.port
+    );
+    let home = folder();
+    let saved = home.path().join("saved").display().to_string();
+    let quiet = target(
+        home.path(),
+        &direct,
+        &console,
+        &["pg", "connections", "--json"],
+    );
+    let pool = &quiet.json()["pooler"]["pools"][0];
+    assert_eq!(pool["clients_waiting"], 0, "{quiet:?}");
+    assert_eq!(pool["size"], 1, "{quiet:?}");
+
+    let hog = client(&pooled, "").await;
+    hog.batch_execute("BEGIN").await.expect("a transaction");
+    let waiting = waiter(&pooled);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let args = ["triage", "--json", "--save", &saved];
+    let told = target(home.path(), &direct, &console, &args).json();
+    let found = told["findings"].as_array().expect("findings");
+    let found = found.iter().find(|finding| finding["id"] == "pool.waiting");
+    let found = found.unwrap_or_else(|| panic!("{told:#}"));
+    assert_eq!(found["severity"], "warning");
+    assert_eq!(told["summary"]["pooler_waiting"], 1);
+    let evidence = found["evidence"][0].as_str().expect("a text");
+    assert!(
+        evidence.starts_with("shop as postgres: 1 client waiting, the longest for 1.")
+            && evidence.contains("all 1 server connections are in use"),
+        "{evidence}"
+    );
+    let table = target(
+        home.path(),
+        &direct,
+        &console,
+        &["pg", "connections", "--save", &saved],
+    );
+    assert!(table.stdout.contains("PgBouncer 1."), "{table:?}");
+    assert!(table.stdout.contains("pool of"), "{table:?}");
+    // What was saved tells the same, also of the first of the two.
+    let again = run(command(&["pg", "connections", "--from", &saved]));
+    assert_eq!(again.stdout, table.stdout);
+
+    // Paused, nobody gets on; the console stays open.
+    hog.batch_execute("COMMIT").await.expect("it ends");
+    waiting.await.expect("it ends");
+    drop(hog);
+    let boss = ConnSpec {
+        database: "pgbouncer".into(),
+        ..pooled.clone()
+    };
+    let boss = drill::connect(&boss, "").await.expect("the console");
+    boss.simple_query("PAUSE shop").await.expect("paused");
+    let waiting = waiter(&pooled);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let out = home.path().display().to_string();
+    let args = ["capture", "--out", &out, "--json"];
+    let captured = target(home.path(), &direct, &console, &args)
+        .expect_code(0)
+        .json();
+    let bundle = captured["path"].as_str().expect("a path");
+    let again = run(command(&["triage", "--from", bundle]));
+    assert!(again.stdout.contains("pool.waiting"), "{again:?}");
+    assert!(again.stdout.contains("paused in the pooler"), "{again:?}");
+    boss.simple_query("RESUME shop").await.expect("resumed");
+    waiting.await.expect("it ends");
+
+    // A console that can't be reached is said, and costs nothing else.
+    let nobody = console.replace(&format!("port={}", pooled.port), "port=1");
+    let triage = target(home.path(), &direct, &nobody, &["triage", "--json"]);
+    let unknown = triage.json()["unknown"].to_string();
+    assert!(
+        unknown.contains("pool.waiting: PgBouncer's console"),
+        "{unknown}"
+    );
+    let table = target(home.path(), &direct, &nobody, &["pg", "connections"]);
+    assert!(table.stdout.contains("PgBouncer's console"), "{table:?}");
+    assert_eq!(table.code, 0, "{table:?}");
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{locks, sessions, settings, slots};
+use super::{locks, pooler, sessions, settings, slots};
 use crate::analysis::Coverage;
 use crate::analysis::redis::{Look, RedisPart};
 use crate::analysis::{Report, blocking, catalog, connections, stanch_command};
@@ -36,6 +36,9 @@ pub struct Summary {
     pub blocked: Option<usize>,
     /// Of those that may be seen.
     pub oldest_transaction_ms: Option<Millis>,
+    /// Clients that wait at the pooler, where its console was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooler_waiting: Option<u32>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -75,6 +78,7 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
     sessions::judge(&mut judge);
     locks::judge(&mut judge);
     slots::judge(&mut judge);
+    pooler::judge(&mut judge);
     settings::judge(&mut judge);
     let hidden = connections::clients(snapshot).filter(|s| s.hidden).count();
     if hidden > 0 {
@@ -100,6 +104,7 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
         in_transaction: count_all(&|s| s.xact_start.is_some() || s.is_idle_in_transaction()),
         blocked: snapshot.locks.get().map(|_| judge.blockers.blocked),
         oldest_transaction_ms: clients().filter_map(|s| s.xact_age(now)).max(),
+        pooler_waiting: pooler::waiting(snapshot),
     };
     Report::new(
         "triage",

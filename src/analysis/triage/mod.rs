@@ -3,6 +3,7 @@
 mod growth;
 mod judge;
 mod locks;
+mod pooler;
 mod sessions;
 mod settings;
 mod slots;

@@ -18,6 +18,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &SnapshotArgs) -> Result<ExitCode,
         code: exit_code,
         refusal_is_answer: false,
         redis: None,
+        pooler: false,
     };
     rounds::run(ctx, args, None, job).await
 }

@@ -157,5 +157,6 @@ fn listing<'j, D: Serialize + Table>(
         code: listing_code,
         refusal_is_answer: false,
         redis: None,
+        pooler: name == "connections",
     }
 }

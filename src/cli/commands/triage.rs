@@ -51,6 +51,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &TriageArgs) -> Result<ExitCode, F
         code: |report| report.exit_code(),
         refusal_is_answer: true,
         redis,
+        pooler: true,
     };
     rounds::run(ctx, snapshot, args.repeat.every, job).await
 }

@@ -267,6 +267,7 @@ async fn read_round(
         overrides,
         slots,
         redis: None,
+        pooler: None,
         queries: queries.collect(),
     };
     bundle::redact(&mut snapshot);

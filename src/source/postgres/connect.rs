@@ -132,10 +132,43 @@ pub(super) async fn attempt_plan(
     Err(ConnectError::of_all(failures))
 }
 
+/// The admin console of a pooler, at the first of the places that answers: no session of a server, so nothing but SHOW is sent.
+///
+/// # Errors
+/// The failure of the last one, with the others.
+pub async fn console(plan: &Plan, connect_timeout: Duration) -> Result<Connected, ConnectError> {
+    let mut failures = Vec::new();
+    for spec in &plan.places {
+        match attempt_as(spec, connect_timeout, First::Console, false).await {
+            Ok(connected) => return Ok(connected),
+            Err(error) => failures.push(error),
+        }
+    }
+    Err(ConnectError::of_all(failures))
+}
+
+/// What is asked first.
+#[derive(Clone, Copy)]
+enum First {
+    /// Which kind of server it is.
+    Kind(SessionAttrs),
+    /// Which pooler it is.
+    Console,
+}
+
 async fn attempt_for(
     spec: &ConnSpec,
     connect_timeout: Duration,
     wanted: SessionAttrs,
+    balanced: bool,
+) -> Result<Connected, ConnectError> {
+    attempt_as(spec, connect_timeout, First::Kind(wanted), balanced).await
+}
+
+async fn attempt_as(
+    spec: &ConnSpec,
+    connect_timeout: Duration,
+    first: First,
     balanced: bool,
 ) -> Result<Connected, ConnectError> {
     let stage = Cell::new(Stage::Dns);
@@ -149,7 +182,14 @@ async fn attempt_for(
     let work = async {
         let connected = open(spec, &stage, connect_timeout, balanced).await?;
         stage.set(Stage::FirstAnswer);
-        first_answer(&connected.client, wanted).await?;
+        let client = &connected.client;
+        match first {
+            First::Kind(wanted) => first_answer(client, wanted).await?,
+            First::Console => {
+                let answer = client.simple_query("SHOW VERSION").await;
+                answer.map(drop).map_err(classify)?;
+            }
+        }
         Ok(connected)
     };
     match timeout(connect_timeout, work).await {

@@ -18,7 +18,7 @@ mod waiters;
 
 pub use classify::chain;
 pub use collect::{Parts, RoundError, RoundOptions, round};
-pub use connect::Connected;
+pub use connect::{Connected, console};
 pub use conninfo::{ConnInput, ConnSpec, Environment, Plan};
 pub use knock::{Knock, KnockOptions, get_in};
 pub use refused::{ConnectError, ConnectFault};

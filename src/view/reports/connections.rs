@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::Table;
 use super::cells::{NONE, age, or_none, wrap};
 use crate::analysis::Head;
-use crate::analysis::connections::{Capacity, Connections, Group, Limit, UsedIs};
+use crate::analysis::connections::{Capacity, Connections, Group, Limit, PoolerPart, UsedIs};
+use crate::model::Pool;
+use crate::view::clean;
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 use crate::view::prometheus::{Metric, gauge, gauges, number};
@@ -46,6 +48,25 @@ impl Table for Connections {
             ];
             let rows = self.limits.iter().map(limit).collect();
             out.push_str(&table(&columns, rows, style.width));
+        }
+        if let Some(pooler) = &self.pooler {
+            out.push('\n');
+            out.push_str(&wrap(&place(pooler), most, 0));
+            let columns = [
+                Column::text("pool of").shrink(6),
+                Column::text("as").shrink(6),
+                Column::text("mode").drop(2),
+                Column::number("waiting"),
+                Column::number("longest wait"),
+                Column::number("clients"),
+                Column::number("servers in use"),
+                Column::number("idle"),
+                Column::number("size"),
+            ];
+            let rows: Vec<Vec<String>> = pooler.pools.iter().flatten().map(pool).collect();
+            if !rows.is_empty() {
+                out.push_str(&table(&columns, rows, style.width));
+            }
         }
         out
     }
@@ -90,11 +111,31 @@ impl Table for Connections {
             more("provider_reserved"),
             col("unaccounted", "unaccounted"),
         ];
+        const POOLS: [Col; 12] = [
+            col("database", "pool of"),
+            col("user", "as"),
+            col("mode", "mode"),
+            col("clients_waiting", "waiting"),
+            col("max_wait_ms", "longest wait"),
+            col("clients_active", "clients"),
+            col("servers_active", "servers in use"),
+            col("servers_idle", "idle"),
+            col("servers_login", "logging in"),
+            col("size", "size"),
+            more("paused"),
+            more("disabled"),
+        ];
         let capacity: Vec<&Capacity> = self.capacity.iter().collect();
+        let pools: Vec<&Pool> = self
+            .pooler
+            .iter()
+            .flat_map(|pooler| pooler.pools.iter().flatten())
+            .collect();
         vec![
             Sheet::of("groups", &GROUPS, &self.groups),
             Sheet::of("limits", &LIMITS, &self.limits),
             Sheet::of("capacity", &CAPACITY, &capacity),
+            Sheet::of("pools", &POOLS, &pools),
         ]
     }
 
@@ -130,6 +171,41 @@ impl Table for Connections {
         ));
         metrics
     }
+}
+
+/// `PgBouncer 1.18.0 at pgb:6432`, or why it can't be seen.
+fn place(pooler: &PoolerPart) -> String {
+    match (&pooler.host, pooler.port, &pooler.error) {
+        (Some(host), Some(port), None) => format!(
+            "{} at {}:{port}",
+            clean(pooler.version.as_deref().unwrap_or("PgBouncer")),
+            clean(host)
+        ),
+        (.., why) => clean(why.as_deref().unwrap_or("the pooler wasn't read")),
+    }
+}
+
+fn pool(pool: &Pool) -> Vec<String> {
+    let state = match (pool.paused, pool.disabled) {
+        (Some(true), _) => " (paused)",
+        (_, Some(true)) => " (disabled)",
+        _ => "",
+    };
+    vec![
+        format!("{}{state}", clean(&pool.database)),
+        clean(&pool.user),
+        or_none(pool.mode.as_deref()),
+        or_unknown(pool.clients_waiting),
+        or_unknown(pool.max_wait_ms),
+        or_unknown(pool.clients_active),
+        or_unknown(pool.servers_active),
+        or_unknown(pool.servers_idle),
+        or_unknown(pool.size),
+    ]
+}
+
+fn or_unknown(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| NONE.into(), |value| value.to_string())
 }
 
 /// The slots of a server as metrics.

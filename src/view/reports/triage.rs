@@ -155,7 +155,13 @@ fn summary(s: &Summary, target: &Target) -> String {
         Some(blocked) => format!("{blocked} blocked"),
         None => "locks unknown".into(),
     });
-    if target.via_pooler == Some(true) {
+    if let Some(waiting) = s.pooler_waiting {
+        let wait = if waiting == 1 { "waits" } else { "wait" };
+        parts.push(match waiting {
+            0 => "nobody waits at the pooler".into(),
+            n => format!("{n} {wait} at the pooler"),
+        });
+    } else if target.via_pooler == Some(true) {
         parts.push("the pooler's own queue isn't seen (SHOW POOLS)".into());
     }
     parts.join(", ")

@@ -12,6 +12,7 @@ use crate::cli::redis::capture::{Reading, Told};
 use crate::cli::rounds::{self, local_now};
 use crate::cli::settings::ConnectSettings;
 use crate::cli::stop::Stop;
+use crate::model::Snapshot;
 use crate::source::postgres::{Parts, round};
 
 /// The next report of Redis, where one is being read.
@@ -93,7 +94,10 @@ async fn one(ctx: &mut Context<'_>, tape: &mut Tape, settings: &ConnectSettings)
                 tape.gap("frame", &error.to_string());
                 // That there was no slot is a frame as well.
                 return match rounds::without_slot(&error, settings) {
-                    Some(snapshot) => tape.frame(ctx, snapshot),
+                    Some(mut snapshot) => {
+                        snapshot.pooler = rounds::look_at_pooler(settings).await;
+                        tape.frame(ctx, snapshot)
+                    }
                     None => true,
                 };
             }
@@ -106,8 +110,12 @@ async fn one(ctx: &mut Context<'_>, tape: &mut Tape, settings: &ConnectSettings)
     let Some(connected) = &tape.connected else {
         return true;
     };
-    match round(connected, Parts::TO_KEEP, settings.round).await {
-        Ok(snapshot) => tape.frame(ctx, snapshot),
+    let (read, pooler) = tokio::join!(
+        round(connected, Parts::TO_KEEP, settings.round),
+        rounds::look_at_pooler(settings)
+    );
+    match read {
+        Ok(snapshot) => tape.frame(ctx, Snapshot { pooler, ..snapshot }),
         Err(error) => {
             ctx.console.error(&error.to_string(), None);
             tape.gap("frame", &format!("{} ({})", error.message, error.code));
