@@ -282,8 +282,7 @@ impl Run<'_> {
             // One that leads nowhere hasn't ended: a run that is resumed begins with it.
             let next = match self.walk.next(at, &came) {
                 Ok(next) => next,
-                Err(why) if why.contains(&id) => return Ok(Ended::Failed(why)),
-                Err(why) => return Ok(Ended::Failed(format!("{id}: {why}"))),
+                Err(why) => return Ok(came.nowhere(step, why)),
             };
             self.write(Event::StepEnd {
                 step: id,

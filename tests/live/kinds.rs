@@ -238,7 +238,7 @@ async fn a_command_that_changes_something_needs_a_yes() {
         ("empty: it isn't)", "not now\n"),
     ];
     let (done, shown) = at_terminal(&spec, state.path(), &what, &skips);
-    assert_eq!(done, Some(2), "{shown}");
+    assert_eq!(done, Some(3), "{shown}");
     assert!(shown.contains("can't be told"), "{shown}");
 }
 
@@ -306,7 +306,7 @@ async fn a_saved_snapshot_is_walked_as_it_was() {
     ]);
     walk.env("XDG_STATE_HOME", folder().path());
     let run = run(walk);
-    assert_eq!(run.code, 2, "{run:?}");
+    assert_eq!(run.code, 3, "{run:?}");
     assert!(
         run.json()["ended"]
             .as_str()

@@ -44,6 +44,7 @@ pub fn code(ended: &Ended) -> ExitCode {
         Ended::At(End::Resolved | End::FalseAlarm) => ExitCode::Ok,
         Ended::At(End::Escalated) => ExitCode::Escalated,
         Ended::At(End::Failed) | Ended::Failed(_) => ExitCode::Critical,
+        Ended::Unknown(_) => ExitCode::Unknown,
         Ended::NeedsHuman(_) => ExitCode::NeedsHuman,
         Ended::Stopped => ExitCode::Stopped,
     }
