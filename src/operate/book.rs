@@ -120,6 +120,18 @@ pub struct BookRequest {
 pub struct Walked {
     pub ended: Ended,
     pub path: Vec<String>,
+    /// What would have been done where nothing is: the step, and its effect in words.
+    pub would: Vec<(String, String)>,
+}
+
+impl Walked {
+    pub fn before_the_first_step(ended: Ended) -> Self {
+        Self {
+            ended,
+            path: Vec::new(),
+            would: Vec::new(),
+        }
+    }
 }
 
 /// Walks a book from its beginning, or on from where a run of it was interrupted.
@@ -146,6 +158,7 @@ pub async fn walk(
         sent: past.map(Sent::of).unwrap_or_default(),
         before: None,
         computed: BTreeMap::new(),
+        would: Vec::new(),
         give_up: left.map(|left| Instant::now() + left),
     };
     let ended = match run.from(past).await {
@@ -164,6 +177,7 @@ pub async fn walk(
     Ok(Walked {
         ended,
         path: run.walk.path,
+        would: run.would,
     })
 }
 
@@ -181,6 +195,8 @@ pub(super) struct Run<'r> {
     pub before: Option<PastStep>,
     /// What is in the journal of what was computed, by step.
     pub computed: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
+    /// Effects that a dry run or a replay has come by.
+    pub would: Vec<(String, String)>,
     /// The end of the book's time.
     pub give_up: Option<Instant>,
 }
@@ -266,8 +282,7 @@ impl Run<'_> {
             // One that leads nowhere hasn't ended: a run that is resumed begins with it.
             let next = match self.walk.next(at, &came) {
                 Ok(next) => next,
-                Err(why) if why.contains(&id) => return Ok(Ended::Failed(why)),
-                Err(why) => return Ok(Ended::Failed(format!("{id}: {why}"))),
+                Err(why) => return Ok(came.nowhere(step, why)),
             };
             self.write(Event::StepEnd {
                 step: id,

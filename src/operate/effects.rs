@@ -98,6 +98,7 @@ impl Run<'_> {
         let mut operator = DryOr {
             dry: self.request.dry_run || self.world.is_saved(),
             walker: self.walker,
+            would: None,
         };
         let acted = match self.world {
             World::Live(connected) => {
@@ -128,6 +129,9 @@ impl Run<'_> {
                 }
             }
         };
+        let would = operator.would.take();
+        self.would
+            .extend(would.map(|what| (step.id.text.clone(), what)));
         *self.sent.by(what.verb) += acted.tried;
         self.sent.next += acted.tried;
         if acted.chosen.is_empty()
@@ -235,6 +239,8 @@ impl Run<'_> {
         let line = shown.join(" ");
         if self.request.dry_run || self.world.is_saved() {
             self.walker.note(&format!("dry run: it would run: {line}"));
+            let would = format!("run {line}");
+            self.would.push((step.id.text.clone(), would));
             return Ok(self.ran(step, of_command(Some(0), "", 0)));
         }
         if self.sent.run >= self.book.effects.run {
@@ -348,6 +354,8 @@ fn too_young(acted: &Acted, request: &ActRequest) -> Option<String> {
 struct DryOr<'w> {
     walker: &'w mut dyn Walker,
     dry: bool,
+    /// What would be done.
+    would: Option<String>,
 }
 
 impl Operator for DryOr<'_> {
@@ -355,11 +363,14 @@ impl Operator for DryOr<'_> {
         if self.dry {
             let allowed = &plan.guarded.allowed;
             let pids: Vec<String> = allowed.iter().map(|(_, s)| s.id.pid.to_string()).collect();
-            self.walker.note(&format!(
-                "dry run: {} would be signalled: {}",
-                crate::model::count(pids.len(), "session"),
-                pids.join(", ")
-            ));
+            let Some((_, first)) = allowed.first() else {
+                self.walker.note("dry run: no session would be signalled");
+                return Ok(Ask::DryRun);
+            };
+            let (sessions, pids) = (crate::model::count(pids.len(), "session"), pids.join(", "));
+            self.walker
+                .note(&format!("dry run: {sessions} would be signalled: {pids}"));
+            self.would = Some(format!("{} {sessions}: {pids}", first.verb.word()));
             return Ok(Ask::DryRun);
         }
         self.walker.confirm(plan)

@@ -23,11 +23,11 @@ pub fn found(report: &str, snapshot: &Snapshot, thresholds: &Thresholds) -> Resu
         _ => json(&triage::report(snapshot, thresholds)),
     };
     let sections = json["coverage"]["sections"].as_object();
-    let failed = sections
+    let unread = sections
         .into_iter()
         .flatten()
-        .find(|(_, section)| section["status"] == "failed");
-    match failed {
+        .find(|(_, section)| section["status"] != "collected");
+    match unread {
         Some((part, section)) => Err(format!(
             "{report}: {part} couldn't be read: {}",
             section["why"].as_str().unwrap_or_default()

@@ -47,11 +47,9 @@ pub fn choose(
 ) -> (Vec<Chosen>, Vec<String>) {
     let forest = blocking::report(snapshot).data;
     let mut notes = Vec::new();
-    let mut blocks: BTreeMap<Pid, usize> = BTreeMap::new();
     let mut instead: BTreeMap<Pid, String> = BTreeMap::new();
     for root in &forest.roots {
         let Some(pid) = root.pid else { continue };
-        blocks.insert(pid, root.blocked_total);
         if root.remedy.pid.is_some_and(|other| other != pid) {
             instead.insert(pid, root.remedy.why.clone());
         }
@@ -107,6 +105,8 @@ pub fn choose(
     chosen.retain(|(session, choice)| *choice == Choice::Pid || fits(session, selection, now));
     let mut seen = std::collections::BTreeSet::new();
     chosen.retain(|(session, _)| seen.insert(session.pid()));
+    let pids: Vec<Pid> = chosen.iter().map(|(session, _)| session.pid()).collect();
+    let blocks = blocking::behind(snapshot, &pids);
     let mut all: Vec<Chosen> = chosen
         .into_iter()
         .map(|(session, choice)| {

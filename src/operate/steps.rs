@@ -100,7 +100,7 @@ impl Run<'_> {
                     self.walker.note(&format!("not known: {why}"));
                     continue;
                 }
-                Err(why) => return Ok(Over::End(Ended::Failed(why))),
+                Err(why) => return Ok(Over::End(Ended::Unknown(why))),
             };
             self.write(Event::Expectation {
                 step: step.id.text.clone(),
@@ -204,8 +204,9 @@ impl Run<'_> {
             };
             match &holds {
                 Ok(true) => self.walker.note("it holds"),
-                Err(why) if why.contains("No such key") => {
-                    return Ok(Over::End(Ended::Failed(why.clone())));
+                // What was saved doesn't change either.
+                Err(why) if why.contains("No such key") || self.world.is_saved() => {
+                    return Ok(Over::End(Ended::Unknown(why.clone())));
                 }
                 // That it goes on is said now and then, not each time.
                 _ if told.is_some_and(|at| at.elapsed() < TELL_EVERY) => {}

@@ -234,15 +234,17 @@ async fn asked(
 /// Of all of triage one finding.
 fn checked(read: Found, id: crate::model::FindingId, request: &BookRequest) -> Found {
     let Found::Report {
-        snapshot,
-        value: Ok(_),
-        ..
+        snapshot, value, ..
     } = &read
     else {
         return read;
     };
     let report = triage::report(snapshot, &request.thresholds);
     let finding = report.data.findings.iter().find(|f| f.id == id);
+    // One that is there is there, whatever else wasn't read.
+    if value.is_err() && finding.is_none() {
+        return read;
+    }
     // What couldn't be judged isn't absent.
     let unknown = report.data.unknown.iter().find(|text| {
         text.split(':')

@@ -69,6 +69,7 @@ impl Condition {
     pub fn holds(&self, scope: &Scope) -> Result<bool, String> {
         match self.0.value(scope)? {
             Json::Bool(holds) => Ok(holds),
+            Json::Null => Err(self.unknown(scope)),
             _ => Err(format!("{:?} is neither true nor false", self.text)),
         }
     }
@@ -156,10 +157,57 @@ impl Expression {
         let told = self
             .program
             .execute(&context)
-            .map_err(|error| format!("{:?} can't be told: {error}", self.text))?;
+            .map_err(|error| self.why(&error.to_string(), scope))?;
         json(&told).ok_or_else(|| format!("{:?} is no plain value", self.text))
     }
+
+    /// The language's word on a value that isn't there is one on types, which is no answer for a person.
+    fn why(&self, error: &str, scope: &Scope) -> String {
+        match NOTHING.iter().any(|nothing| error.contains(nothing)) {
+            true => self.unknown(scope),
+            false => format!("{:?} can't be told: {error}", self.text),
+        }
+    }
+
+    fn unknown(&self, scope: &Scope) -> String {
+        let roots = scope.roots();
+        let names = roots.iter().find_map(|(root, map)| self.missing(root, map));
+        let what = names.unwrap_or_else(|| "a value in it".to_owned());
+        format!("{:?} can't be told: {what} isn't known", self.text)
+    }
+
+    /// The first of the names after a root that stands for nothing.
+    fn missing(&self, root: &str, map: &serde_json::Map<String, Json>) -> Option<String> {
+        let code = without_texts(&self.text);
+        let start = format!("{root}.");
+        code.match_indices(&start).find_map(|(at, _)| {
+            let mut name = root.to_owned();
+            let mut found: Option<&Json> = None;
+            for part in code[at + start.len()..].split('.') {
+                let word: String = part
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect();
+                found = match found {
+                    None => map.get(&word),
+                    Some(Json::Object(fields)) => fields.get(&word),
+                    Some(_) => None,
+                };
+                name.push('.');
+                name.push_str(&word);
+                match found {
+                    Some(Json::Null) => return Some(name),
+                    Some(_) if word.len() == part.len() => {}
+                    _ => return None,
+                }
+            }
+            None
+        })
+    }
 }
+
+/// How the language names a null in its errors.
+const NOTHING: [&str; 2] = ["null_type", "Null"];
 
 /// A name that stands at the beginning of something and is none of ours: neither a root, nor what a macro names its elements,
 /// nor a function of the language.
@@ -311,6 +359,32 @@ mod tests {
             "steps.picture.capacity.free",
         ] {
             assert!(holds(unknown).is_err(), "{unknown}");
+        }
+        for (text, what) in [
+            (
+                "steps.picture.capacity.unaccounted > 3",
+                "steps.picture.capacity.unaccounted isn't known",
+            ),
+            (
+                "steps.picture.capacity.unaccounted + 1 > 3",
+                "steps.picture.capacity.unaccounted isn't known",
+            ),
+            (
+                "steps.picture.capacity.unaccounted.more < 70.0",
+                "steps.picture.capacity.unaccounted isn't known",
+            ),
+            (
+                "steps.picture.capacity.unaccounted",
+                "steps.picture.capacity.unaccounted isn't known",
+            ),
+            (
+                "steps.picture.capacity.unaccounted.exists(g, g.a)",
+                "steps.picture.capacity.unaccounted isn't known",
+            ),
+            ("[null].exists(g, g >= 5)", "a value in it isn't known"),
+        ] {
+            let told = format!("{text:?} can't be told: {what}");
+            assert_eq!(holds(text), Err(told));
         }
         for bad in [
             "",

@@ -34,6 +34,32 @@ impl Came {
         }
     }
 
+    /// Where it leads nowhere, nothing has failed: it isn't known how things are.
+    fn is_unknown(&self, step: &Step) -> bool {
+        match self {
+            Self::Error { code, .. } => {
+                let reads = step.finds() && !matches!(step.kind, Kind::Command(_));
+                reads || code == "unknown" || code == "incomplete" || code == "not_saved"
+            }
+            // A line of a decide that can't be told.
+            _ => matches!(step.kind, Kind::Decide(_)),
+        }
+    }
+
+    /// How a run ends that doesn't go on after it.
+    pub fn nowhere(&self, step: &Step, why: String) -> Ended {
+        let id = &step.id.text;
+        let why = if why.contains(id) {
+            why
+        } else {
+            format!("{id}: {why}")
+        };
+        match self.is_unknown(step) {
+            true => Ended::Unknown(why),
+            false => Ended::Failed(why),
+        }
+    }
+
     /// As the journal has it.
     pub fn word(&self) -> &'static str {
         match self {
@@ -58,8 +84,10 @@ pub enum Ended {
     /// A question that nobody was there to answer.
     NeedsHuman(String),
     Stopped,
-    /// A failed expectation, an effect that failed, a condition that can't be told.
+    /// A failed expectation, an effect that failed.
     Failed(String),
+    /// What the way depends on isn't known: a read that came to nothing, a condition that can't be told.
+    Unknown(String),
 }
 
 impl Ended {
@@ -69,7 +97,8 @@ impl Ended {
             Self::At(end) => end.word(),
             Self::NeedsHuman(_) => "needs_human",
             Self::Stopped => "stopped",
-            Self::Failed(_) => End::Failed.word(),
+            // Cases of books know no other word for a walk that can't go on.
+            Self::Failed(_) | Self::Unknown(_) => End::Failed.word(),
         }
     }
 
@@ -80,6 +109,7 @@ impl Ended {
             Self::NeedsHuman(question) => format!("needs a human: {question}"),
             Self::Stopped => "stopped by the operator".into(),
             Self::Failed(why) => format!("failed: {why}"),
+            Self::Unknown(why) => format!("could not tell: {why}"),
         }
     }
 }

@@ -717,6 +717,13 @@ fn two_ddls_in_one_queue() {
         command.contains("pid = 10 ") && command.contains("pid = 11 "),
         "{command}"
     );
+    // Whoever stands ahead in the queue is waited for as much as who holds it.
+    let pids = [1, 10, 11, 12, 15, 99].map(Pid);
+    let behind: Vec<(i32, usize)> = blocking::behind(&s, &pids)
+        .into_iter()
+        .map(|(pid, count)| (pid.0, count))
+        .collect();
+    assert_eq!(behind, [(1, 6), (10, 5), (11, 4), (12, 0), (15, 0)]);
 }
 
 /// A root whose end frees nobody says so.

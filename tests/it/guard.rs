@@ -2,7 +2,8 @@
 
 use stanch::action::guard::guard;
 use stanch::action::{Candidate, Choice, Consent, Facts, Guarded, Policy};
-use stanch::model::{BackendType, Session, SessionState, Verb, WaitEvent};
+use stanch::model::{BackendType, Session, SessionState, Snapshot, Verb, WaitEvent};
+use stanch::operate::{Selection, choose};
 
 use crate::build;
 
@@ -262,4 +263,27 @@ fn too_many_are_refused_as_a_whole() {
     let more = guard(candidates(11), Verb::Terminate, &facts(), &policy());
     assert_eq!(more.too_many(), Some(11));
     assert!(more.approve(&Consent::Typed("t".into()), "t").is_err());
+}
+
+/// Before a yes it is told of each how many wait behind it: also of one that waits itself, and of one of a circle.
+#[test]
+fn what_waits_behind_is_told_before_the_question() {
+    let blocks = |capture: &str, pid: i32| {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
+        let text = std::fs::read_to_string(folder.join(format!("{capture}.json"))).expect("a file");
+        let snapshot: Snapshot = serde_json::from_str(&text).expect("a snapshot");
+        let selection = Selection {
+            pids: vec![pid],
+            ..Selection::default()
+        };
+        let (chosen, _) = choose(&snapshot, &selection, Verb::Cancel);
+        chosen.first().map(|one| (chosen.len(), one.blocks))
+    };
+    // The DDL, and the reader that it waits for.
+    assert_eq!(blocks("lock-queue", 864), Some((1, 8)));
+    assert_eq!(blocks("lock-queue", 862), Some((1, 9)));
+    // Each of a circle has the other behind it, and the one who waits for them both; never itself.
+    assert_eq!(blocks("deadlock", 863), Some((1, 2)));
+    assert_eq!(blocks("deadlock", 865), Some((1, 2)));
+    assert_eq!(blocks("lock-queue", 1), None);
 }

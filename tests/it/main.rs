@@ -22,6 +22,7 @@ mod postmortem;
 mod postmortem_found;
 mod redaction;
 mod reference;
+mod rehearsed;
 mod runbook;
 mod schemas;
 mod triage;

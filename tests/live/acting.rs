@@ -13,7 +13,9 @@ use stanch::model::{Outcome, Session, Snapshot, Verb};
 use stanch::source::postgres::connect::attempt;
 use stanch::source::postgres::{ConnSpec, Connected, Parts, RoundOptions, round};
 
-use crate::harness::{self, Run, admin, client, folder, journals, run, scene, sql, stanch_command};
+use crate::harness::{
+    self, Run, admin, client, folder, journals, run, scene, sql, stanch_as, stanch_command,
+};
 
 /// Runs with journals in a folder of the test's own.
 fn act(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
@@ -54,6 +56,31 @@ async fn connected(spec: &ConnSpec) -> Connected {
     attempt(spec, Duration::from_secs(10))
         .await
         .unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A DDL holds nothing yet, and everybody queues behind it: the table that comes before the question says how many.
+#[tokio::test]
+async fn what_queues_behind_a_ddl_is_told() {
+    let (server, _scene) = scene(Incident::LockQueue).await;
+    let (spec, state) = (admin(&server), folder());
+    // A queue of a moment is left alone.
+    harness::ripe(&spec).await;
+    let forest = stanch_as(&spec, &["pg", "blockers", "--json"]).json();
+    let root = &forest["roots"][0];
+    let (ddl, all) = (&root["remedy"]["pid"], &root["blocked_total"]);
+    assert_ne!(ddl, &root["pid"], "{forest:#}");
+    let ddl = ddl.to_string();
+    let dry = act(&spec, state.path(), &["pg", "cancel", &ddl, "--json"]).json();
+    let blocks = &dry["candidates"][0]["blocks"];
+    // All but itself.
+    assert_eq!(blocks.as_u64(), all.as_u64().map(|all| all - 1), "{dry:#}");
+    let shown = act(&spec, state.path(), &["pg", "cancel", &ddl]);
+    let line = shown.stdout.lines().find(|line| line.contains(&ddl));
+    let number = format!(" {blocks} ");
+    assert!(
+        line.is_some_and(|line| format!("{line} ").contains(&number)),
+        "{shown:?}"
+    );
 }
 
 /// The leaked sessions end, the others live on; the journal has an intent and a result for each, and the evidence.

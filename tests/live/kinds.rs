@@ -144,7 +144,7 @@ async fn a_command_is_looked_at() {
     );
     let word = "word=$(id) && touch /tmp/never";
     let run = walk(&spec, state.path(), &steps, &["--set", word, "--dry-run"]);
-    assert_eq!(run.json()["ended"], "resolved", "{run:?}");
+    assert_eq!(run.json()["rehearsal"]["leads_to"], "resolved", "{run:?}");
     assert!(run.stderr.contains("warning: it ended with 7"), "{run:?}");
     assert!(run.stderr.contains("sleep: out of time"), "{run:?}");
     assert!(run.stderr.contains("and it runs: sleep 60"), "{run:?}");
@@ -177,7 +177,11 @@ async fn a_command_that_changes_something_needs_a_yes() {
     );
     for (how, code, ended) in [
         (&[][..], 4, "needs a human"),
-        (&["--dry-run"], 0, "resolved"),
+        (
+            &["--dry-run"],
+            0,
+            "it leads to the end resolved; nothing was done",
+        ),
     ] {
         let run = walk(&spec, state.path(), &steps, how);
         assert_eq!(run.code, code, "{run:?}");
@@ -234,7 +238,7 @@ async fn a_command_that_changes_something_needs_a_yes() {
         ("empty: it isn't)", "not now\n"),
     ];
     let (done, shown) = at_terminal(&spec, state.path(), &what, &skips);
-    assert_eq!(done, Some(2), "{shown}");
+    assert_eq!(done, Some(3), "{shown}");
     assert!(shown.contains("can't be told"), "{shown}");
 }
 
@@ -265,8 +269,11 @@ async fn a_saved_snapshot_is_walked_as_it_was() {
         walk.env("XDG_STATE_HOME", state.path());
         let run = run(walk);
         assert_eq!(run.code, code, "{book} on {capture}: {run:?}");
-        assert_eq!(run.json()["ended"], ended, "{book} on {capture}: {run:?}");
-        assert_eq!(run.json()["journal"], Value::Null);
+        let json = run.json();
+        let leads = format!("it leads to the end {ended}; nothing was done");
+        assert_eq!(json["ended"], leads, "{book} on {capture}: {run:?}");
+        assert_eq!(json["rehearsal"]["leads_to"], ended);
+        assert_eq!(json["journal"], Value::Null);
         assert_eq!(journals(state.path()), Vec::<PathBuf>::new());
     }
     // Nobody is old enough yet: that isn't nobody, and nothing is taken for done.
@@ -299,7 +306,7 @@ async fn a_saved_snapshot_is_walked_as_it_was() {
     ]);
     walk.env("XDG_STATE_HOME", folder().path());
     let run = run(walk);
-    assert_eq!(run.code, 2, "{run:?}");
+    assert_eq!(run.code, 3, "{run:?}");
     assert!(
         run.json()["ended"]
             .as_str()

@@ -238,4 +238,18 @@ async fn a_refusal_replays() {
     let replay = run(command(&["triage", "--json", "--from", &file])).expect_code(2);
     assert_eq!(replay.stdout, live.stdout);
     assert_eq!(live.json()["findings"][0]["id"], "conn.exhausted");
+    // And no book takes it for calm.
+    let walked = run(command(&[
+        "runbook",
+        "run",
+        "lock-pileup",
+        "--json",
+        "--from",
+        &file,
+    ]));
+    assert!(
+        walked.expect_code(3).json()["ended"]
+            .as_str()
+            .is_some_and(|how| how.starts_with("could not tell: ")),
+    );
 }

@@ -73,7 +73,7 @@ async fn without_a_yes_nothing_is_signalled() {
         (
             &["--set", "older_than=10ms", "--json", "--dry-run"],
             0,
-            "resolved",
+            "it leads to the end resolved; nothing was done",
         ),
     ] {
         let state = folder();

@@ -1,6 +1,6 @@
 //! The graph → roots with their counts, edges, cycles, and trees short enough for a screen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::graph::{Graph, Holder, Link, Node};
@@ -176,6 +176,26 @@ fn reach(
         kind,
         direct,
     }
+}
+
+/// How many wait behind each of these, directly or through others, whether it holds what they want or only stands ahead of them
+/// in the queue.
+pub fn behind(lookup: &Lookup<'_>, pids: &[Pid]) -> BTreeMap<Pid, usize> {
+    let graph = Graph::new(lookup);
+    let mut known = HashMap::new();
+    let nodes = graph.nodes.iter().enumerate();
+    nodes
+        .filter_map(|(node, holder)| match holder {
+            Holder::Session(pid) if pids.contains(pid) => Some((node, *pid)),
+            _ => None,
+        })
+        .map(|(node, pid)| {
+            let found = reach(&graph, vec![node], RootKind::Session, &mut known);
+            // In a circle it comes behind itself.
+            let others = found.reached.iter().filter(|other| **other != node);
+            (pid, others.count())
+        })
+        .collect()
 }
 
 fn describe(

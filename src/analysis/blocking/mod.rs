@@ -15,6 +15,6 @@ mod tree;
 mod walk;
 
 pub use remedy::{Action, Remedy};
-pub use report::{Blockers, Edge, EdgeLock, PARTS, Root, RootKind, Source, report};
+pub use report::{Blockers, Edge, EdgeLock, PARTS, Root, RootKind, Source, behind, report};
 pub use signal::lost;
 pub use tree::{Tree, TreeLine, TreeWaiter};

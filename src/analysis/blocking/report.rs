@@ -1,5 +1,7 @@
 //! What the report on blockers holds.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::forest;
@@ -112,6 +114,11 @@ pub struct EdgeLock {
     pub relation: Option<String>,
     /// `null` for what all databases share.
     pub database: Option<String>,
+}
+
+/// How many wait behind each of these sessions; one that isn't there blocks nobody.
+pub fn behind(snapshot: &Snapshot, pids: &[Pid]) -> BTreeMap<Pid, usize> {
+    forest::behind(&Lookup::new(snapshot), pids)
 }
 
 /// The whole forest, most freed sessions first.

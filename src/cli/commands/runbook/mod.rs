@@ -6,6 +6,7 @@ mod person;
 mod resume;
 mod run;
 mod shelf;
+mod told;
 
 pub use resume::journal_of;
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::run::{self, Begun};
 use super::shelf;
+use super::told::{On, told};
 use crate::cli::args::effect::RunbookResume;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
@@ -98,7 +99,11 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookResume) -> Result<ExitCode
     let on = run::place(&connected);
     connected.close().await;
     let (book, walked, journal) = done?;
-    run::told(ctx, &book, &walked, Some((&journal, &on)))
+    let on = On::Server {
+        journal: &journal,
+        place: &on,
+    };
+    told(ctx, &book, &walked, &on)
 }
 
 /// A journal that is held from now on, and what it says.
@@ -155,10 +160,7 @@ async fn on_server(
         && let Some(ended) = run::strange(ctx, &past.book, &book, &mut person, &thresholds)?
     {
         let path = journal.path().to_path_buf();
-        let walked = Walked {
-            ended,
-            path: Vec::new(),
-        };
+        let walked = Walked::before_the_first_step(ended);
         return Ok((book, walked, path));
     }
     let redis = run::redis(ctx, args.walk.redis.as_deref(), connected)?;

@@ -1,11 +1,12 @@
 //! `runbook run`: a book walked on a live server, or on a saved snapshot.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::person::AtTerminal;
 use super::shelf;
+use super::told::{On, code, told};
 use crate::action::Policy;
 use crate::analysis::glance;
 use crate::cli::args::effect::{AllowArgs, RunbookRun};
@@ -21,12 +22,11 @@ use crate::journal::{Event, Journal, JournalError, TargetLock, hash};
 use crate::model::{ExitCode, RedactionLevel, Snapshot, Thresholds};
 use crate::operate::{BookRequest, Past, Said, Walked, Walker as _, World, walk};
 use crate::runbook::walk::Ended;
-use crate::runbook::{Book, End, Kind, Step};
+use crate::runbook::{Book, Kind, Step};
 use crate::source::postgres::{Connected, RoundOptions};
 use crate::source::redis::RedisAddress;
 use crate::source::saved;
 use crate::sql;
-use crate::view;
 
 /// A book that is about to be walked, or walked on.
 #[derive(Clone, Copy)]
@@ -62,11 +62,8 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     if !found.built_in
         && let Some(ended) = strange(ctx, &found.name, &book, &mut person, &thresholds)?
     {
-        let walked = Walked {
-            ended,
-            path: Vec::new(),
-        };
-        return told(ctx, &book, &walked, None);
+        let walked = Walked::before_the_first_step(ended);
+        return told(ctx, &book, &walked, &On::Nothing);
     }
     let connected = rounds::connect(ctx, &settings).await?;
     let target_name = acting.name_of(&connected.spec);
@@ -90,7 +87,14 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
     let on = place(&connected);
     connected.close().await;
     let (walked, journal) = walked?;
-    told(ctx, &book, &walked, Some((&journal, &on)))
+    let on = match args.dry_run {
+        true => On::DryRun { journal: &journal },
+        false => On::Server {
+            journal: &journal,
+            place: &on,
+        },
+    };
+    told(ctx, &book, &walked, &on)
 }
 
 /// As the connection is given on a command line.
@@ -335,7 +339,7 @@ async fn replay(
     );
     walker.welcome();
     let walked = walk(world, book, &request, &mut walker, None, None).await?;
-    told(ctx, book, &walked, None)
+    told(ctx, book, &walked, &On::Saved(snapshot.taken_at))
 }
 
 fn no_journal(error: JournalError) -> Fault {
@@ -377,52 +381,4 @@ fn inputs(book: &Book, set: &[String]) -> Result<BTreeMap<String, String>, Fault
         }
     }
     Ok(inputs)
-}
-
-fn code(ended: &Ended) -> ExitCode {
-    match ended {
-        Ended::At(End::Resolved | End::FalseAlarm) => ExitCode::Ok,
-        Ended::At(End::Escalated) => ExitCode::Escalated,
-        Ended::At(End::Failed) | Ended::Failed(_) => ExitCode::Critical,
-        Ended::NeedsHuman(_) => ExitCode::NeedsHuman,
-        Ended::Stopped => ExitCode::Stopped,
-    }
-}
-
-pub fn told(
-    ctx: &mut Context<'_>,
-    book: &Book,
-    walked: &Walked,
-    journal: Option<(&Path, &str)>,
-) -> Result<ExitCode, Fault> {
-    let how = walked.ended.told();
-    let code = code(&walked.ended);
-    let on = journal.map(|(_, on)| on);
-    let journal = journal.map(|(path, _)| path.display().to_string());
-    if ctx.console.format == view::Format::Json {
-        let result = serde_json::json!({
-            "schema": "stanch.runbook_run/1",
-            "runbook": book.id.text,
-            "ended": how,
-            "path": walked.path,
-            "journal": journal,
-            "exit_code": code.code(),
-        });
-        view::show_json(ctx.console, &result)?;
-        return Ok(code);
-    }
-    let width = ctx.console.style.width.unwrap_or(usize::MAX);
-    let wrapped = |text: String| view::wrap(&text, width, 0);
-    let mut out = wrapped(format!("{}: {}", book.id.text, view::clean(&how)));
-    if !walked.path.is_empty() {
-        out.push_str(&wrapped(format!("way: {}", walked.path.join(" > "))));
-    }
-    if let Some(journal) = &journal {
-        out.push_str(&format!("journal: {journal}\n"));
-    }
-    if let (Some(on), false) = (on, matches!(walked.ended, Ended::At(_))) {
-        out.push_str(&format!("go on with it: stanch runbook resume {on}\n"));
-    }
-    ctx.console.result(&out)?;
-    Ok(code)
 }
