@@ -604,8 +604,17 @@ const HOSTILE: [&str; 9] = [
 ];
 
 /// Everywhere that a stranger can write: names, statements, answers, reasons, gaps, the log.
-fn hostile(text: &str) -> Postmortem {
+fn hostile(text: &str, servers: usize) -> Postmortem {
     let mut material = material(text);
+    if servers > 1 {
+        let mut other = capture(20, 14, text);
+        other.target.host = text.into();
+        let mut course = Course::new(Thresholds::default(), Default::default());
+        course.add(&other);
+        other.taken_at = at(21);
+        course.add(&other);
+        material.others.push(course);
+    }
     let mut snapshot = capture(50, 14, text);
     if let Section::Collected(sessions) = &mut snapshot.activity {
         for session in sessions.iter_mut() {
@@ -668,7 +677,7 @@ fn hostile(text: &str) -> Postmortem {
     ]));
     material.gaps.push(Gap {
         at: at(50),
-        server: None,
+        server: (servers > 1).then(|| text.to_owned()),
         what: text.into(),
         why: text.into(),
     });
@@ -704,11 +713,17 @@ fn parts(markdown: &str) -> Vec<(bool, String)> {
 }
 
 fn is_harmless(text: &str) {
-    let postmortem = hostile(text);
+    for servers in [1, 2] {
+        is_harmless_of(text, servers);
+    }
+}
+
+fn is_harmless_of(text: &str, servers: usize) {
+    let postmortem = hostile(text, servers);
     let written = markdown(&postmortem);
     assert_eq!(
         parts(&written),
-        parts(&markdown(&hostile("plain"))),
+        parts(&markdown(&hostile("plain", servers))),
         "{text:?}"
     );
     let steers = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
@@ -726,7 +741,9 @@ fn is_harmless(text: &str) {
     assert_eq!(bare.matches("<h1").count(), 1, "{text:?}");
     assert_eq!(
         bare.matches("<section ").count(),
-        html(&hostile("plain")).matches("<section ").count(),
+        html(&hostile("plain", servers))
+            .matches("<section ")
+            .count(),
         "{text:?}"
     );
 }
