@@ -367,6 +367,14 @@ impl Course {
         Some((self.frames.first()?.at, self.frames.last()?.at))
     }
 
+    /// `db1:5432`: what tells servers apart.
+    pub fn place(&self) -> String {
+        self.target.as_ref().map_or_else(
+            || "a server that isn't known".to_owned(),
+            |target| format!("{}:{}", target.host, target.port),
+        )
+    }
+
     /// Who was behind a session that something was done to then.
     pub fn who(&self, id: &BackendId, at: Timestamp) -> Option<&str> {
         self.who

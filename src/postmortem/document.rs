@@ -15,7 +15,7 @@ use super::summary::{Told, summary};
 use super::timeline::{Entry, Sources, timeline};
 use crate::budget::{Budget, Report};
 use crate::journal::Record;
-use crate::model::{LogMoment, Pid, Timestamp};
+use crate::model::{LogMoment, Pid, Thresholds, Timestamp};
 
 /// A bundle or a saved snapshot that captures came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +30,26 @@ pub struct Supply {
     pub is_redacted: bool,
 }
 
+/// Something that isn't there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub at: Timestamp,
+    /// Of which server, as `Course::place` calls it; `None`: not known, or there is only one.
+    pub server: Option<String>,
+    /// What it was to be.
+    pub what: String,
+    pub why: String,
+}
+
 /// What it is made of.
 #[derive(Debug)]
 pub struct Material {
     pub supplies: Vec<Supply>,
+    /// Of the server that was captured first.
     pub course: Course,
-    /// When there is no capture, what it was to be, and why.
-    pub gaps: Vec<(Timestamp, String, String)>,
+    /// Of the others, where there are captures of several: after a failover the same data is on another one.
+    pub others: Vec<Course>,
+    pub gaps: Vec<Gap>,
     /// A journal each.
     pub records: Vec<Vec<Record>>,
     pub log: Vec<LogMoment>,
@@ -72,15 +85,19 @@ impl Material {
 pub struct Postmortem {
     pub title: String,
     pub supplies: Vec<Supply>,
+    /// Of the server that was captured first.
     pub course: Course,
+    pub others: Vec<Other>,
     /// Each with what it answers.
     pub summary: Vec<(&'static str, String)>,
     pub timeline: Vec<Entry>,
     /// Log moments that the timeline leaves out.
     pub log_left_out: usize,
     pub logs: Vec<(String, usize)>,
-    pub gaps: Vec<(Timestamp, String, String)>,
+    pub gaps: Vec<Gap>,
     pub causes: Vec<Suggestion>,
+    /// What journals and logs speak for, which are of no one server where there are several.
+    pub said: Vec<Suggestion>,
     pub drift: Drift,
     pub runs: Vec<Run>,
     pub departures: Vec<Departure>,
@@ -92,11 +109,66 @@ pub struct Postmortem {
     pub roles_only: bool,
 }
 
+/// Another server, with what its captures speak for.
+#[derive(Debug)]
+pub struct Other {
+    pub course: Course,
+    pub causes: Vec<Suggestion>,
+    pub drift: Drift,
+}
+
+/// One of the servers that the captures are of.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<'p> {
+    pub course: &'p Course,
+    pub causes: &'p [Suggestion],
+    pub drift: &'p Drift,
+    /// There are others: what is told is of this one alone.
+    pub is_one_of_several: bool,
+}
+
+impl Of<'_> {
+    /// As it is called where there are several.
+    pub fn name(&self) -> Option<String> {
+        self.is_one_of_several.then(|| self.course.place())
+    }
+}
+
+impl Postmortem {
+    /// All servers, in the order in which they were captured first.
+    pub fn servers(&self) -> Vec<Of<'_>> {
+        servers(&self.course, &self.causes, &self.drift, &self.others)
+    }
+}
+
+fn servers<'p>(
+    course: &'p Course,
+    causes: &'p [Suggestion],
+    drift: &'p Drift,
+    others: &'p [Other],
+) -> Vec<Of<'p>> {
+    let is_one_of_several = !others.is_empty();
+    let first = Of {
+        course,
+        causes,
+        drift,
+        is_one_of_several,
+    };
+    let others = others.iter().map(|other| Of {
+        course: &other.course,
+        causes: &other.causes,
+        drift: &other.drift,
+        is_one_of_several,
+    });
+    std::iter::once(first).chain(others).collect()
+}
+
 /// Puts it together.
 pub fn make(material: Material) -> Postmortem {
     let Material {
         supplies,
         course,
+        others,
         gaps,
         records,
         log,
@@ -105,18 +177,41 @@ pub fn make(material: Material) -> Postmortem {
         roles_only,
     } = material;
     let operators = Operators::new(&records, roles_only);
+    let courses: Vec<&Course> = std::iter::once(&course).chain(&others).collect();
     let runs: Vec<Run> = records
         .iter()
-        .filter_map(|records| Run::of(records, &course, &operators))
+        .filter_map(|records| Run::of(records, &courses, &operators))
         .collect();
-    let drift = drift::drift(
-        &course,
-        design.as_ref().map(|(budget, report)| (budget, report)),
-    );
     let deadlocks = Deadlocks::of(&log);
-    let causes = suggest(&course, &drift, &records, deadlocks.as_ref());
+    let design = design.as_ref().map(|(budget, report)| (budget, report));
+    let drift = drift::drift(&course, design);
+    // What was said, and what a log tells, speaks of no one server where there are several.
+    let is_one = others.is_empty();
+    let (causes, said) = match is_one {
+        true => {
+            let causes = suggest(&course, &drift, &records, deadlocks.as_ref());
+            (causes, Vec::new())
+        }
+        false => {
+            let nothing = Course::new(Thresholds::default(), Followed::default());
+            let said = suggest(&nothing, &Drift::default(), &records, deadlocks.as_ref());
+            (suggest(&course, &drift, &[], None), said)
+        }
+    };
+    let others: Vec<Other> = others
+        .into_iter()
+        .map(|course| {
+            let drift = drift::drift(&course, design);
+            Other {
+                causes: suggest(&course, &drift, &[], None),
+                drift,
+                course,
+            }
+        })
+        .collect();
+    let servers = servers(&course, &causes, &drift, &others);
     let (timeline, log_left_out) = timeline(&Sources {
-        course: &course,
+        servers: &servers,
         records: &records,
         runs: &runs,
         log: &log,
@@ -125,10 +220,10 @@ pub fn make(material: Material) -> Postmortem {
     });
     let (departures, unreached) = departures(&records);
     Postmortem {
-        title: title(&course, &runs, deadlocks.is_some()),
+        title: title(&servers, &runs, deadlocks.is_some()),
         summary: summary(&Told {
-            course: &course,
-            causes: &causes,
+            servers: &servers,
+            said: &said,
             runs: &runs,
             deadlocks: deadlocks.as_ref(),
             gaps: &gaps,
@@ -137,11 +232,13 @@ pub fn make(material: Material) -> Postmortem {
         answers: Answers::of(&records),
         supplies,
         course,
+        others,
         timeline,
         log_left_out,
         logs,
         gaps,
         causes,
+        said,
         drift,
         runs,
         departures,
@@ -151,11 +248,9 @@ pub fn make(material: Material) -> Postmortem {
 }
 
 /// What people may call it otherwise.
-fn title(course: &Course, runs: &[Run], deadlocks: bool) -> String {
-    let worst = course
-        .seen
-        .iter()
-        .max_by_key(|seen| (seen.severity, std::cmp::Reverse(seen.id)));
+fn title(servers: &[Of<'_>], runs: &[Run], deadlocks: bool) -> String {
+    let seen = servers.iter().flat_map(|server| &server.course.seen);
+    let worst = seen.max_by_key(|seen| (seen.severity, std::cmp::Reverse(seen.id)));
     let unseen = if deadlocks { "Deadlocks" } else { "Incident" };
     let what = worst.map_or(unseen.to_owned(), |seen| {
         let mut text = seen.title.clone();
@@ -165,14 +260,20 @@ fn title(course: &Course, runs: &[Run], deadlocks: bool) -> String {
         }
         text
     });
-    let of = course
-        .target
-        .as_ref()
+    // A target of several servers has one name.
+    let mut names: Vec<String> = servers
+        .iter()
+        .filter_map(|server| server.course.target.as_ref())
         .map(|target| target.name.clone().unwrap_or_else(|| target.label()))
+        .collect();
+    names.dedup();
+    let of = Some(names.join(", "))
+        .filter(|names| !names.is_empty())
         .or_else(|| runs.first().map(|run| run.target.clone()));
     let of = of.map_or(String::new(), |of| format!(" ({of})"));
-    let day = course
-        .span()
+    let day = servers
+        .iter()
+        .find_map(|server| server.course.span())
         .map(|(first, _)| first)
         .or_else(|| runs.first().map(|run| run.began));
     let day = day.map_or(String::new(), |at| {

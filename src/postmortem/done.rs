@@ -119,7 +119,7 @@ impl Came {
 impl Run {
     /// # Panics
     /// Never; an empty run gives `None`.
-    pub fn of(records: &[Record], course: &Course, operators: &Operators) -> Option<Self> {
+    pub fn of(records: &[Record], courses: &[&Course], operators: &Operators) -> Option<Self> {
         let (first, last) = (records.first()?, records.last()?);
         let mut run = Self {
             what: "run".into(),
@@ -190,7 +190,7 @@ impl Run {
                 Event::EffectIntent { n, effect } => {
                     open.push((*n, run.acts.len()));
                     run.acts
-                        .push(Act::of(record.at, step.clone(), effect, course));
+                        .push(Act::of(record.at, step.clone(), effect, courses));
                 }
                 Event::EffectResult {
                     n,
@@ -280,11 +280,12 @@ impl Act {
         }
     }
 
-    fn of(at: Timestamp, step: Option<String>, effect: &Effect, course: &Course) -> Self {
+    fn of(at: Timestamp, step: Option<String>, effect: &Effect, courses: &[&Course]) -> Self {
         let (mut who, mut pid) = (None, None);
         let what = match effect {
             Effect::Signal(signal) => {
-                who = course.who(&signal.id, at).map(str::to_owned);
+                let mut seen = courses.iter().filter_map(|c| c.who(&signal.id, at));
+                who = seen.next().map(str::to_owned);
                 pid = Some(signal.id.pid.0);
                 signal_words(signal.verb, &signal.id)
             }

@@ -23,7 +23,7 @@ pub use actions::{ActionItem, not_in, of_records as actions_of};
 pub use book::Departure;
 pub use causes::{Cause, Suggestion};
 pub use course::{Course, Followed, Forest, Peak};
-pub use document::{Material, Postmortem, Supply, make};
+pub use document::{Gap, Material, Of, Other, Postmortem, Supply, make};
 pub use done::{Act, Came, Run};
 pub use drift::{Drift, DriftRow, Match, WorkloadDrift, shown};
 pub use found::{Bounds, Seen};

@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 
 use super::causes::Suggestion;
 use super::course::Course;
+use super::document::{Gap, Of};
 use super::done::Run;
 use super::found::Bounds;
 use super::frame::{Frame, Slots};
@@ -13,35 +14,90 @@ use crate::model::{Millis, Percent, Timestamp, count};
 
 /// What is summed up.
 pub(super) struct Told<'t> {
-    pub course: &'t Course,
-    pub causes: &'t [Suggestion],
+    pub servers: &'t [Of<'t>],
+    /// What journals and logs speak for, where there are several servers.
+    pub said: &'t [Suggestion],
     pub runs: &'t [Run],
     pub deadlocks: Option<&'t Deadlocks>,
-    pub gaps: &'t [(Timestamp, String, String)],
+    pub gaps: &'t [Gap],
 }
 
 /// Each with what it answers.
 pub(super) fn summary(of: &Told<'_>) -> Vec<(&'static str, String)> {
-    let Told {
-        course,
-        causes,
-        runs,
-        ..
-    } = of;
+    let each = |told: &dyn Fn(&Of<'_>) -> String| of_each(of.servers, told);
+    let logged = of.deadlocks.map_or(String::new(), |deadlocks| {
+        format!("; {}", deadlocks.words())
+    });
+    let what = match of.servers {
+        [one] => what(one.course, &logged),
+        several => format!(
+            "captures of {}{logged}. {}",
+            count(several.len(), "server"),
+            each(&|server| format!("{}{}", captured(server.course), what(server.course, "")))
+        ),
+    };
+    let mut cause = each(&|server| cause(server.course, server.causes));
+    if !of.said.is_empty() {
+        let said: Vec<&str> = of.said.iter().map(|one| one.cause.words()).collect();
+        cause.push_str(&format!(
+            ". Journals and logs, of whichever server, speak for {}",
+            said.join("; ")
+        ));
+    }
     vec![
-        ("What", what(course, of.deadlocks)),
-        ("When", when(course)),
-        ("How bad", how_bad(course, of.gaps)),
-        ("Probable cause", cause(course, causes)),
-        ("What was done", done(runs)),
-        ("At the last capture", last(course)),
+        ("What", what),
+        ("When", each(&|server| when(server.course))),
+        ("How bad", how_bad_each(of)),
+        ("Probable cause", cause),
+        ("What was done", done(of.runs)),
+        ("At the last capture", each(&|server| last(server.course))),
     ]
 }
 
-fn what(course: &Course, deadlocks: Option<&Deadlocks>) -> String {
-    let logged = deadlocks.map_or(String::new(), |deadlocks| {
-        format!("; {}", deadlocks.words())
+/// Of one server as it is; of several each with its name, and nothing of one with another's.
+fn of_each(servers: &[Of<'_>], told: &dyn Fn(&Of<'_>) -> String) -> String {
+    let all = servers.iter().map(|server| match server.name() {
+        None => told(server),
+        Some(name) => {
+            let told = told(server);
+            format!("On {name}: {}", told.trim_end_matches('.'))
+        }
     });
+    all.collect::<Vec<_>>().join(". ")
+}
+
+/// From when to when a server was seen.
+fn captured(course: &Course) -> String {
+    let mut day = None;
+    course.span().map_or(String::new(), |(first, last)| {
+        format!(
+            "seen {} UTC in {}; ",
+            lasted(first, last, &mut day),
+            count(course.frames.len(), "capture")
+        )
+    })
+}
+
+fn how_bad_each(of: &Told<'_>) -> String {
+    let [_, _, ..] = of.servers else {
+        let gaps: Vec<&Gap> = of.gaps.iter().collect();
+        return of_each(of.servers, &|server| how_bad(server.course, &gaps));
+    };
+    let of_server = |name: Option<&str>| -> Vec<&Gap> {
+        let fits = |gap: &&Gap| gap.server.as_deref() == name;
+        of.gaps.iter().filter(fits).collect()
+    };
+    let mut told = of_each(of.servers, &|server| {
+        how_bad(server.course, &of_server(server.name().as_deref()))
+    });
+    let unknown = failed(&of_server(None), &mut None);
+    if !unknown.is_empty() {
+        told.push_str(&format!(". Of whichever server: {}", unknown.join("; ")));
+    }
+    told
+}
+
+fn what(course: &Course, logged: &str) -> String {
     let Some(target) = &course.target else {
         return format!(
             "no capture of a server was given; what follows is from journals and logs alone{logged}"
@@ -148,13 +204,13 @@ pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
 }
 
 /// Rounds that failed, by why: `9 rounds failed, 19:06:02 to 19:06:20 UTC: Connection refused`.
-fn failed(gaps: &[(Timestamp, String, String)], day: &mut Option<NaiveDate>) -> Vec<String> {
+fn failed(gaps: &[&Gap], day: &mut Option<NaiveDate>) -> Vec<String> {
     let mut all: Vec<(&str, Vec<Timestamp>)> = Vec::new();
-    for (at, _, why) in gaps.iter().filter(|(_, what, _)| what == "frame") {
-        let why = why.lines().next().unwrap_or_default().trim();
+    for gap in gaps.iter().filter(|gap| gap.what == "frame") {
+        let why = gap.why.lines().next().unwrap_or_default().trim();
         match all.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, times)) => times.push(*at),
-            None => all.push((why, vec![*at])),
+            Some((_, times)) => times.push(gap.at),
+            None => all.push((why, vec![gap.at])),
         }
     }
     let told = all.iter().map(|(why, times)| {
@@ -168,7 +224,7 @@ fn failed(gaps: &[(Timestamp, String, String)], day: &mut Option<NaiveDate>) -> 
     told.collect()
 }
 
-fn how_bad(course: &Course, gaps: &[(Timestamp, String, String)]) -> String {
+fn how_bad(course: &Course, gaps: &[&Gap]) -> String {
     let mut day = course.span().map(|(first, _)| first.utc().date_naive());
     let mut parts = failed(gaps, &mut day);
     if course.frames.is_empty() && !parts.is_empty() {

@@ -2,6 +2,7 @@
 
 use super::book::NOT_ANSWERED;
 use super::course::{ChangeOf, Course};
+use super::document::{Gap, Of};
 use super::done::{Act, Came, Run, code_words};
 use super::frame::{Frame, Slots};
 use super::runs::{Operators, Words, book};
@@ -68,11 +69,11 @@ impl Known {
 
 /// What the timeline is made of.
 pub(super) struct Sources<'s> {
-    pub course: &'s Course,
+    pub servers: &'s [Of<'s>],
     pub records: &'s [Vec<Record>],
     pub runs: &'s [Run],
     pub log: &'s [LogMoment],
-    pub gaps: &'s [(Timestamp, String, String)],
+    pub gaps: &'s [Gap],
     pub operators: &'s Operators,
 }
 
@@ -85,10 +86,21 @@ pub(super) fn timeline(of: &Sources<'_>) -> (Vec<Entry>, usize) {
     for run in of.runs {
         acts(run, &mut all);
     }
-    captures(of.course, &mut all);
-    reconstructed(of.course, &mut all);
-    for (at, what, why) in of.gaps {
-        all.push(entry(*at, Source::Gap, format!("{what}: {why}")));
+    for server in of.servers {
+        let mut own = Vec::new();
+        captures(server.course, &mut own);
+        reconstructed(server.course, &mut own);
+        if let Some(name) = server.name() {
+            for line in &mut own {
+                line.what = format!("{name}: {}", line.what);
+            }
+        }
+        all.extend(own);
+    }
+    for gap in of.gaps {
+        let server = gap.server.iter().map(|server| format!("{server}: "));
+        let what = format!("{}{}: {}", server.collect::<String>(), gap.what, gap.why);
+        all.push(entry(gap.at, Source::Gap, what));
     }
     let left_out = log(of.log, &mut all);
     all.sort_by_key(|entry| entry.at);

@@ -13,7 +13,7 @@ use stanch::model::{
     BackendId, LogMoment, Outcome, Pid, Section, Session, SessionState, Signal, SlotLimit,
     SlotRefusal, Snapshot, Thresholds, Timestamp, Verb,
 };
-use stanch::postmortem::{self, Course, Material, Piece, Postmortem, Supply, merge, parse};
+use stanch::postmortem::{self, Course, Gap, Material, Piece, Postmortem, Supply, merge, parse};
 use stanch::{bundle, runbook, view};
 
 use crate::build;
@@ -254,7 +254,13 @@ fn material(application: &str) -> Material {
             supply("second.json", 1, false),
         ],
         course,
-        gaps: vec![(at(35), "capture".into(), "no connection within 10 s".into())],
+        others: vec![],
+        gaps: vec![Gap {
+            at: at(35),
+            server: None,
+            what: "capture".into(),
+            why: "no connection within 10 s".into(),
+        }],
         records: runs,
         log: vec![LogMoment {
             at: at(12),
@@ -298,6 +304,7 @@ fn of_capture(name: &str) -> Postmortem {
     postmortem::make(Material {
         supplies: vec![],
         course,
+        others: vec![],
         gaps: vec![],
         records: vec![],
         log: vec![],
@@ -406,6 +413,7 @@ fn what_wasnt_read_is_unknown() {
     ));
     let text = markdown(&postmortem::make(Material {
         course,
+        others: vec![],
         gaps: vec![],
         records: vec![],
         log: vec![],
@@ -596,8 +604,17 @@ const HOSTILE: [&str; 9] = [
 ];
 
 /// Everywhere that a stranger can write: names, statements, answers, reasons, gaps, the log.
-fn hostile(text: &str) -> Postmortem {
+fn hostile(text: &str, servers: usize) -> Postmortem {
     let mut material = material(text);
+    if servers > 1 {
+        let mut other = capture(20, 14, text);
+        other.target.host = text.into();
+        let mut course = Course::new(Thresholds::default(), Default::default());
+        course.add(&other);
+        other.taken_at = at(21);
+        course.add(&other);
+        material.others.push(course);
+    }
     let mut snapshot = capture(50, 14, text);
     if let Section::Collected(sessions) = &mut snapshot.activity {
         for session in sessions.iter_mut() {
@@ -658,7 +675,12 @@ fn hostile(text: &str) -> Postmortem {
         (52, Event::Stopped { why: text.into() }),
         (52, Event::BookEnd { end: text.into() }),
     ]));
-    material.gaps.push((at(50), text.into(), text.into()));
+    material.gaps.push(Gap {
+        at: at(50),
+        server: (servers > 1).then(|| text.to_owned()),
+        what: text.into(),
+        why: text.into(),
+    });
     material.log.push(LogMoment {
         at: at(50),
         until: at(50),
@@ -691,11 +713,17 @@ fn parts(markdown: &str) -> Vec<(bool, String)> {
 }
 
 fn is_harmless(text: &str) {
-    let postmortem = hostile(text);
+    for servers in [1, 2] {
+        is_harmless_of(text, servers);
+    }
+}
+
+fn is_harmless_of(text: &str, servers: usize) {
+    let postmortem = hostile(text, servers);
     let written = markdown(&postmortem);
     assert_eq!(
         parts(&written),
-        parts(&markdown(&hostile("plain"))),
+        parts(&markdown(&hostile("plain", servers))),
         "{text:?}"
     );
     let steers = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
@@ -713,7 +741,9 @@ fn is_harmless(text: &str) {
     assert_eq!(bare.matches("<h1").count(), 1, "{text:?}");
     assert_eq!(
         bare.matches("<section ").count(),
-        html(&hostile("plain")).matches("<section ").count(),
+        html(&hostile("plain", servers))
+            .matches("<section ")
+            .count(),
         "{text:?}"
     );
 }
@@ -932,19 +962,151 @@ fn markdown_to_standard_output_and_no_other_format() {
     assert_eq!(code, 64, "{err}");
 }
 
+/// The old primary dies, the standby takes over: the captures of both are one incident, and nothing of one is told of the other.
 #[test]
-fn a_postmortem_is_of_one_server() {
+fn after_a_failover_there_are_two_servers() {
+    use stanch::model::ServerRole;
+
     let (folder, mut names) = folder();
-    let mut other = capture(5, 0, "x");
-    other.target.host = "db2".into();
-    bundle::write(&folder.path().join("other.json"), &other).expect("written");
-    names.push("other.json".into());
-    let (code, _, err) = report(folder.path(), &names, &[]);
-    assert_eq!(code, 65);
+    for (seconds, role, leaked) in [
+        (15, ServerRole::Standby, 0),
+        (40, ServerRole::Primary, 12),
+        (50, ServerRole::Primary, 0),
+    ] {
+        let mut other = capture(seconds, leaked, "orders");
+        other.target.host = "db2".into();
+        other.target.role = Some(role);
+        // A session here has the number that stanch's own had on the first: it is somebody else's.
+        if let Section::Collected(server) = &mut other.server {
+            let same = std::mem::replace(&mut server.own_pid, Pid(99));
+            server.max_connections = 103;
+            if let Section::Collected(sessions) = &mut other.activity {
+                sessions.push(Session {
+                    application_name: None,
+                    ..build::session(same.0, SessionState::Idle)
+                });
+            }
+        }
+        let name = format!("db2-{seconds}.json");
+        bundle::write(&folder.path().join(&name), &other).expect("written");
+        names.push(name);
+    }
+    let (code, md, err) = report(folder.path(), &names, &["-o", "md"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{md}");
+    let line = |begins: &str| {
+        let found = md.lines().find(|line| line.contains(begins));
+        found.unwrap_or_else(|| panic!("{begins}: {md}")).to_owned()
+    };
+    let title = line("# Postmortem: ");
     assert!(
-        err.contains("captures of two servers") && err.contains("app@db2:5432"),
-        "{err}"
+        title.ends_with("(`app@db1:5432`, `app@db2:5432`), 2027-01-15"),
+        "{title}"
     );
+    let both = line("**2 servers**");
+    assert!(
+        both.contains("`db1:5432` (2027-01-15 09:00:00 to 09:00:30 UTC, 4 captures), then `db2:5432` (2027-01-15 09:00:15 to 09:00:50 UTC, 3 captures)."),
+        "{both}"
+    );
+    // Each with its own limits, and its own end.
+    let bad = line("- **How bad:**");
+    assert!(
+        bad.contains("On db1:5432: 18 of 20 usable slots taken"),
+        "{bad}"
+    );
+    assert!(
+        bad.contains(". On db2:5432: 17 of 100 usable slots taken"),
+        "{bad}"
+    );
+    let last = line("- **At the last capture:**");
+    assert!(
+        last.contains("On db1:5432: 2027-01-15 09:00:30 UTC"),
+        "{last}"
+    );
+    assert!(
+        last.contains("On db2:5432: 2027-01-15 09:00:50 UTC"),
+        "{last}"
+    );
+    // One timeline, in the order of time.
+    let rows: Vec<&str> = md
+        .lines()
+        .filter(|line| line.contains("| observed ") && line.contains(" capture"))
+        .collect();
+    let servers: Vec<&str> = rows
+        .iter()
+        .map(|row| {
+            if row.contains("db1:5432: ") {
+                "db1"
+            } else {
+                "db2"
+            }
+        })
+        .collect();
+    assert_eq!(
+        servers,
+        ["db1", "db1", "db2", "db1", "db2", "db2"],
+        "{rows:#?}"
+    );
+    assert!(
+        md.contains(
+            "| reconstructed | db2:5432: the server is a primary now, before it was a standby |"
+        ),
+        "{md}"
+    );
+    assert!(
+        !md.contains("max\\_connections is") && !md.contains("max_connections is"),
+        "{md}"
+    );
+    // The numbers, the worst and the settings under the name of their server.
+    for heading in ["### `db1:5432`", "### `db2:5432`"] {
+        assert_eq!(
+            md.lines().filter(|line| *line == heading).count(),
+            4,
+            "{heading}: {md}"
+        );
+    }
+    for heading in [
+        "### Who held the connections on `db1:5432`",
+        "### Who held the connections on `db2:5432`",
+    ] {
+        assert!(md.contains(heading), "{heading}: {md}");
+    }
+    let course = &md[md.find("## Course").expect("there")..];
+    let (one, two) = course.split_once("### `db2:5432`").expect("both");
+    assert!(one.contains("checkout") && !one.contains("orders"), "{one}");
+    assert!(one.contains("full height: 20 usable slots"), "{one}");
+    let two = &two[..two.find("## At its worst").expect("there")];
+    assert!(two.contains("orders") && !two.contains("checkout"), "{two}");
+    assert!(two.contains("full height: 100 usable slots"), "{two}");
+    assert_eq!(
+        one.matches("\n| 2027-").count() + one.matches("\n| 09:").count(),
+        4,
+        "{one}"
+    );
+    assert_eq!(
+        two.matches("\n| 2027-").count() + two.matches("\n| 09:").count(),
+        3,
+        "{two}"
+    );
+    assert!(two.contains("12 to 0") || two.contains("0 to 12"), "{two}");
+
+    // And the page: pictures of each, no place in it twice.
+    let (code, _, err) = report(folder.path(), &names, &["--name", "failover"]);
+    assert_eq!(code, 0, "{err}");
+    let page =
+        std::fs::read_to_string(folder.path().join("postmortem-failover.html")).expect("a page");
+    assert_eq!(balanced(&page), Ok(()));
+    let mut ids: Vec<&str> = page
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    for id in ["states-title", "states-2-title"] {
+        assert!(ids.contains(&id), "{ids:?}");
+    }
 }
 
 fn clock() -> Timestamp {

@@ -41,6 +41,7 @@ fn of(course: Course) -> Material {
     Material {
         supplies: vec![],
         course,
+        others: vec![],
         gaps: vec![],
         records: vec![],
         log: vec![],
@@ -377,6 +378,54 @@ fn a_server_that_is_away_is_told_of() {
     );
     assert!(out.contains("- `away`: 0 captures, 9 gaps"), "{out}");
     assert!(!out.contains("No capture of a server was given"), "{out}");
+}
+
+/// Of two servers one may be away: its gaps are none of the other's.
+#[test]
+fn a_gap_is_of_the_server_that_was_away() {
+    let place = tempfile::tempdir().expect("a folder");
+    let mut away = folder(&place.path().join("away"));
+    for seconds in 0..9 {
+        let gap = Gap {
+            at: at(seconds),
+            what: "frame".into(),
+            why: "no connection: refused".into(),
+        };
+        away.gap(gap).expect("written");
+    }
+    let mut other = capture(30, 4);
+    other.target.host = "db2".into();
+    bundle::write(&place.path().join("db2.json"), &other).expect("written");
+    let args = ["report", "away", "db2.json", "-o", "md"];
+    let (code, out, err) = stanch(place.path(), &args);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let line = |begins: &str| {
+        out.lines()
+            .find(|line| line.contains(begins))
+            .expect("there")
+    };
+    let bad = line("- **How bad:**");
+    let (other, away) = bad.split_once(". On db1:5432: ").expect("both");
+    assert!(
+        other.contains("On db2:5432: ") && !other.contains("failed"),
+        "{bad}"
+    );
+    assert!(
+        away.contains("9 rounds failed") && away.contains("what went on in the server isn't known"),
+        "{bad}"
+    );
+    let gap = line("| gap ");
+    assert!(
+        gap.contains("| db1:5432: frame: no connection: refused (9 times) |"),
+        "{gap}"
+    );
+    let both = line("**2 servers**");
+    assert!(
+        both.contains(
+            "`db2:5432` (2027-01-15 09:00:30 UTC, 1 capture), then `db1:5432` (no capture)"
+        ),
+        "{both}"
+    );
 }
 
 /// All slots taken is no end of nearly all.

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use stanch::drill::Incident;
+use stanch::drill::{Incident, Server, ServerOptions};
 use stanch::source::postgres::catalog;
 
 use crate::harness::{
@@ -252,4 +252,62 @@ async fn a_refusal_replays() {
             .as_str()
             .is_some_and(|how| how.starts_with("could not tell: ")),
     );
+}
+
+/// The primary dies and its standby takes over: what was kept of both is one postmortem, each number under its own server.
+#[tokio::test]
+async fn a_failover_is_one_postmortem() {
+    let mut primary =
+        crate::harness::server(&[("max_wal_senders", "5"), ("max_connections", "40")]).await;
+    let standby = crate::harness::start(ServerOptions {
+        settings: vec![("max_connections", "60".into())],
+        standby_of: Some(primary.spec("postgres", "postgres")),
+        ..ServerOptions::default()
+    })
+    .await;
+    let folder = folder();
+    let mut files = Vec::new();
+    let mut keep = |server: &Server, name: &str| {
+        let file = folder.path().join(name).display().to_string();
+        let spec = server.spec("postgres", "postgres");
+        let run = stanch_as(&spec, &["triage", "--save", &file]);
+        assert!(run.code < 3, "{run:?}");
+        files.push(file);
+    };
+    keep(&primary, "1.json");
+    keep(&standby, "2.json");
+    keep(&primary, "3.json");
+    primary.stop().expect("it stops");
+    let boss = client(&standby.spec("postgres", "postgres"), "boss").await;
+    sql(&boss, "SELECT pg_promote()").await;
+    stanch::drill::until(&boss, "SELECT NOT pg_is_in_recovery()")
+        .await
+        .expect("it is promoted");
+    keep(&standby, "4.json");
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let run = run(command(&[&["report", "-o", "md"], &files[..]].concat())).expect_code(0);
+    let place = |server: &Server| {
+        let spec = server.spec("postgres", "postgres");
+        format!("{}:{}", spec.host, spec.port)
+    };
+    let (first, second) = (place(&primary), place(&standby));
+    let line = |what: &str| {
+        let found = run.stdout.lines().find(|line| line.contains(what));
+        found.unwrap_or_else(|| panic!("{what}: {}", run.stdout))
+    };
+    assert!(
+        line("**2 servers**").contains(&format!("`{first}` (")),
+        "{run:?}"
+    );
+    line(&format!(
+        "{second}: the server is a primary now, before it was a standby"
+    ));
+    // 3 are the superusers' on each.
+    let bad = line("- **How bad:**");
+    let (one, two) = bad.split_once(". On ").expect("both");
+    assert!(
+        one.contains("of 37 usable") && two.contains("of 57 usable"),
+        "{bad}"
+    );
+    assert!(!run.stdout.contains("max_connections is"), "{run:?}");
 }

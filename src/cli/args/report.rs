@@ -8,7 +8,7 @@ use crate::cli::complete;
 
 #[derive(Debug, ClapArgs)]
 pub struct ReportArgs {
-    /// What was captured: bundles, or files that --save wrote, all of one server, in any order
+    /// What was captured: bundles, or files that --save wrote, of one server or, after a failover, of several, in any order
     #[arg(value_name = "BUNDLE", required_unless_present_any = ["journal", "lint"])]
     pub bundles: Vec<PathBuf>,
     /// What was done: a name of `runbook runs`, or its file; captures that lie beside it are taken too (may be given several

@@ -53,7 +53,8 @@ pub struct Series {
 /// One picture.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    pub id: &'static str,
+    /// Of the place in the page, unlike all others.
+    pub id: String,
     pub title: &'static str,
     pub unit: Unit,
     pub times: Vec<Timestamp>,
@@ -83,9 +84,13 @@ impl Series {
     }
 }
 
-/// The pictures of which there is anything to see.
-pub fn charts(postmortem: &Postmortem) -> Vec<Chart> {
-    let frames = thinned(&postmortem.course.frames);
+/// The pictures of which there is anything to see, of one server: the numbers of two are never in one line.
+pub fn charts(postmortem: &Postmortem, server: usize) -> Vec<Chart> {
+    let servers = postmortem.servers();
+    let Some(of) = servers.get(server) else {
+        return Vec::new();
+    };
+    let frames = thinned(&of.course.frames);
     let times: Vec<Timestamp> = frames.iter().map(|frame| frame.at).collect();
     let of = |name: &str, value: &dyn Fn(&Frame) -> Option<f64>| Series {
         name: name.to_owned(),
@@ -100,8 +105,11 @@ pub fn charts(postmortem: &Postmortem) -> Vec<Chart> {
             ..of(name, &|frame| Some(frame.states?.counts()[n] as f64))
         })
         .collect();
-    let chart = |id, title, unit, series: Vec<Series>, is_stacked| Chart {
-        id,
+    let chart = |id: &str, title, unit, series: Vec<Series>, is_stacked| Chart {
+        id: match server {
+            0 => id.to_owned(),
+            n => format!("{id}-{}", n + 1),
+        },
         title,
         unit,
         times: times.clone(),

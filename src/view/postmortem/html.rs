@@ -6,7 +6,7 @@ use minijinja::{Environment, context};
 use super::charts::charts;
 use super::prose::{heading, html_of, plain};
 use super::svg::{Mark, MarkKind, escape, figure};
-use crate::postmortem::{Damage, Piece, Postmortem, parse};
+use crate::postmortem::{Damage, Gap, Piece, Postmortem, parse};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -65,6 +65,34 @@ pub fn html(postmortem: &Postmortem, markdown: &str) -> Result<String, Damage> {
 
 /// The pictures, and the same as numbers below them.
 fn drawn(postmortem: &Postmortem, body: &str, id: &str) -> String {
+    let servers = postmortem.servers();
+    let [_, _, ..] = servers.as_slice() else {
+        let (head, rest) = body.split_once("\n\n").unwrap_or((body, ""));
+        let drawn = drawn_of(postmortem, 0, rest);
+        return format!("{}{drawn}", html_of(head, id));
+    };
+    // A heading of its own for each server.
+    let mut parts = body.split("\n### ");
+    let mut html = html_of(parts.next().unwrap_or_default(), id);
+    for (n, part) in parts.enumerate() {
+        let (name, rest) = part.split_once("\n\n").unwrap_or((part, ""));
+        html.push_str(&html_of(
+            &format!("### {name}\n"),
+            &format!("{id}-{}", n + 1),
+        ));
+        html.push_str(&drawn_of(postmortem, n, rest));
+    }
+    html
+}
+
+/// Of one server: its pictures, without what wasn't read of another.
+fn drawn_of(postmortem: &Postmortem, server: usize, rest: &str) -> String {
+    let servers = postmortem.servers();
+    let Some(of) = servers.get(server) else {
+        return String::new();
+    };
+    let name = of.name();
+    let is_here = |gap: &&Gap| gap.server.is_none() || gap.server == name;
     let marks: Vec<Mark> = postmortem
         .runs
         .iter()
@@ -74,27 +102,27 @@ fn drawn(postmortem: &Postmortem, body: &str, id: &str) -> String {
             at: act.at,
             kind: MarkKind::Effect,
         })
-        .chain(postmortem.gaps.iter().map(|(at, ..)| Mark {
-            at: *at,
+        .chain(postmortem.gaps.iter().filter(is_here).map(|gap| Mark {
+            at: gap.at,
             kind: MarkKind::Gap,
         }))
         .collect();
-    let figures: String = match postmortem.course.frames.len() {
+    let figures: String = match of.course.frames.len() {
         0 | 1 => String::new(),
-        _ => charts(postmortem)
+        _ => charts(postmortem, server)
             .iter()
             .map(|chart| figure(chart, &marks))
             .collect(),
     };
     // The lines of blocks say the same as the pictures.
-    let (head, rest) = body.split_once("\n\n").unwrap_or((body, ""));
     let numbers = rest.find("\n| ").map_or(rest, |at| &rest[at + 1..]);
     let table = html_of(numbers, "");
-    let numbers = match figures.is_empty() {
+    match figures.is_empty() {
         true => table,
         false => {
-            format!("<details><summary>The captures as numbers</summary>\n{table}</details>\n")
+            format!(
+                "{figures}<details><summary>The captures as numbers</summary>\n{table}</details>\n"
+            )
         }
-    };
-    format!("{}{figures}{numbers}", html_of(head, id))
+    }
 }

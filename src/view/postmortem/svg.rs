@@ -35,7 +35,7 @@ pub fn figure(chart: &Chart, marks: &[Mark]) -> String {
     };
     let axis = Axis::new(chart, *first, *last);
     let mut svg = String::new();
-    let id = chart.id;
+    let id = &chart.id;
     let _ = write!(
         svg,
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\">\
@@ -498,7 +498,7 @@ mod tests {
 
     fn chart(values: Vec<Option<f64>>) -> Chart {
         Chart {
-            id: "states",
+            id: "states".into(),
             title: "Connections by state",
             unit: Unit::Connections,
             times: (0..values.len()).map(|n| at(n as i64 * 10)).collect(),

@@ -7,7 +7,7 @@ use crate::bundle::{Bundle, BundleError};
 use crate::cli::fault::Fault;
 use crate::journal::{Event, Record};
 use crate::model::{LogMoment, Millis, Pid, RedactionLevel, Section, Snapshot, Target, Timestamp};
-use crate::postmortem::Supply;
+use crate::postmortem::{Gap, Supply};
 
 /// A look at Redis that is further off says nothing of a capture.
 const BESIDE: Millis = Millis::from_secs(60);
@@ -57,8 +57,7 @@ fn looks(bundle: &Bundle) -> Result<Vec<Look>, Fault> {
 /// What the bundles couldn't have, and what they have of logs.
 #[derive(Default)]
 pub struct Beside {
-    /// When, what, and why.
-    pub gaps: Vec<(Timestamp, String, String)>,
+    pub gaps: Vec<Gap>,
     /// Of each log: where it is from, and its moments.
     pub logs: Vec<(String, Vec<LogMoment>)>,
 }
@@ -67,14 +66,17 @@ pub struct Beside {
 ///
 /// # Errors
 /// Where one can't be read.
-pub fn beside(paths: &[PathBuf]) -> Result<Beside, Fault> {
+pub fn beside(paths: &[PathBuf], ordered: &Ordered) -> Result<Beside, Fault> {
     let mut beside = Beside::default();
     for path in paths {
         let bundle = Bundle::open(path)?;
-        let gaps = bundle.gaps().iter();
-        beside
-            .gaps
-            .extend(gaps.map(|gap| (gap.at, gap.what.clone(), gap.why.clone())));
+        let server = ordered.server_of(path);
+        beside.gaps.extend(bundle.gaps().iter().map(|gap| Gap {
+            at: gap.at,
+            server: server.clone(),
+            what: gap.what.clone(),
+            why: gap.why.clone(),
+        }));
         for bytes in bundle.logs()? {
             let moments: Vec<LogMoment> =
                 serde_json::from_slice(&bytes).map_err(|error| BundleError::Damaged {
@@ -86,7 +88,7 @@ pub fn beside(paths: &[PathBuf]) -> Result<Beside, Fault> {
                 .push((format!("log in {}", name(path)), moments));
         }
     }
-    beside.gaps.sort_by_key(|(at, ..)| *at);
+    beside.gaps.sort_by_key(|gap| gap.at);
     Ok(beside)
 }
 
@@ -116,57 +118,93 @@ pub fn paths(given: &[PathBuf], journals: &[(PathBuf, Vec<Record>)]) -> Vec<Path
     all
 }
 
+/// A server as it is reached: after a failover the same name is another place.
+type Place = (String, u16);
+
+pub fn place(target: &Target) -> Place {
+    (target.host.clone(), target.port)
+}
+
+/// A server that there are captures of, or were to be.
+pub struct Captured {
+    pub target: Target,
+    first: Option<Timestamp>,
+    /// Pids of the sessions that its captures were read with.
+    pub own: BTreeSet<Pid>,
+}
+
 /// Files by the time of their first capture.
 pub struct Ordered {
     files: Vec<(Timestamp, PathBuf)>,
-    target: Option<Target>,
-    own: BTreeSet<Pid>,
+    /// In the order of their first captures.
+    servers: Vec<Captured>,
+    /// What each file is of.
+    places: Vec<(PathBuf, BTreeSet<Place>)>,
     /// Files in which no capture is.
     empty: Vec<PathBuf>,
 }
 
-/// Looks through each: what it is of, and whose sessions are our own.
+/// Looks through each: which servers it is of, and whose sessions are our own.
 ///
 /// # Errors
-/// Where one can't be read, or they are of several servers.
+/// Where one can't be read.
 pub fn ordered(paths: &[PathBuf]) -> Result<Ordered, Fault> {
     let mut files = Vec::new();
-    let (mut own, mut empty, mut unread) = (BTreeSet::new(), Vec::new(), None);
-    let mut target: Option<(Target, &Path)> = None;
+    let mut servers: Vec<Captured> = Vec::new();
+    let (mut empty, mut places) = (Vec::new(), Vec::new());
     for path in paths {
         let bundle = Bundle::open(path)?;
         let meant = bundle.head().target.clone();
-        let mut rest = bundle.into_frames()?;
-        let Some(first) = rest.next().transpose()? else {
-            empty.push(path.clone());
-            unread.get_or_insert(meant);
-            continue;
-        };
-        own.extend(first.server.get().map(|server| server.own_pid));
-        for frame in rest {
-            own.extend(frame?.server.get().map(|server| server.own_pid));
+        let mut of = BTreeSet::new();
+        let mut began = None;
+        for frame in bundle.into_frames()? {
+            let frame = frame?;
+            began.get_or_insert(frame.taken_at);
+            of.insert(place(&frame.target));
+            let server = server(&mut servers, &frame.target);
+            server.first = Some(
+                server
+                    .first
+                    .map_or(frame.taken_at, |at| at.min(frame.taken_at)),
+            );
+            server
+                .own
+                .extend(frame.server.get().map(|server| server.own_pid));
         }
-        if let Some((known, at)) = &target
-            && (&known.host, known.port) != (&first.target.host, first.target.port)
-        {
-            return Err(Fault::Book(format!(
-                "captures of two servers, and a postmortem is of one: {} is of {}, {} of {}",
-                at.display(),
-                known.label(),
-                path.display(),
-                first.target.label()
-            )));
+        match began {
+            Some(at) => files.push((at, path.clone())),
+            None => {
+                // Of a server that was never reached it is known which one was meant.
+                of.insert(place(&meant));
+                server(&mut servers, &meant);
+                empty.push(path.clone());
+            }
         }
-        files.push((first.taken_at, path.clone()));
-        target.get_or_insert((first.target, path));
+        places.push((path.clone(), of));
     }
     files.sort();
+    servers.sort_by_key(|server| (server.first.is_none(), server.first));
     Ok(Ordered {
         files,
-        target: target.map(|(target, _)| target).or(unread),
-        own,
+        servers,
+        places,
         empty,
     })
+}
+
+fn server<'s>(all: &'s mut Vec<Captured>, target: &Target) -> &'s mut Captured {
+    let known = all
+        .iter()
+        .position(|one| place(&one.target) == place(target));
+    let n = known.unwrap_or_else(|| {
+        all.push(Captured {
+            target: target.clone(),
+            first: None,
+            own: BTreeSet::new(),
+        });
+        all.len() - 1
+    });
+    &mut all[n]
 }
 
 /// A file that is being read, with its next capture.
@@ -177,13 +215,15 @@ struct Open {
 }
 
 impl Ordered {
-    pub fn target(&self) -> Option<&Target> {
-        self.target.as_ref()
+    pub fn servers(&self) -> &[Captured] {
+        &self.servers
     }
 
-    /// Pids of the sessions that the captures were read with.
-    pub fn own(&self) -> &BTreeSet<Pid> {
-        &self.own
+    /// The one server that a file is of, where there are several.
+    fn server_of(&self, path: &Path) -> Option<String> {
+        let (_, places) = self.places.iter().find(|(known, _)| known == path)?;
+        let one = places.iter().next().filter(|_| places.len() == 1)?;
+        (self.servers.len() > 1).then(|| format!("{}:{}", one.0, one.1))
     }
 
     /// Every capture once, in the order of time; only files whose times overlap are open together.
@@ -194,7 +234,7 @@ impl Ordered {
         let mut supplies: Vec<Supply> = Vec::new();
         let mut open: Vec<Open> = Vec::new();
         let mut waiting = self.files.iter().peekable();
-        let mut last: Option<Timestamp> = None;
+        let mut last: Option<(Timestamp, Place)> = None;
         loop {
             let earliest = open.iter().map(|file| file.next.taken_at).min();
             if let Some((_, path)) =
@@ -212,7 +252,8 @@ impl Ordered {
                 }
                 continue;
             }
-            let Some(n) = (0..open.len()).min_by_key(|n| open[*n].next.taken_at) else {
+            let key = |snapshot: &Snapshot| (snapshot.taken_at, place(&snapshot.target));
+            let Some(n) = (0..open.len()).min_by_key(|n| key(&open[*n].next)) else {
                 for path in &self.empty {
                     supplies.push(supply(path)?);
                 }
@@ -220,8 +261,9 @@ impl Ordered {
             };
             let file = &mut open[n];
             // The same round may have been kept twice.
-            if last != Some(file.next.taken_at) {
-                last = Some(file.next.taken_at);
+            let now = Some(key(&file.next));
+            if last != now {
+                last = now;
                 take(&file.next);
                 supplies[file.supply].captures += 1;
             }

@@ -1,5 +1,6 @@
 //! What a postmortem is made of: captures, journals and the design, read and put together.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use chrono::TimeDelta;
@@ -13,7 +14,7 @@ use crate::cli::fault::Fault;
 use crate::cli::log_moments;
 use crate::cli::settings::{self, ActSettings};
 use crate::journal::{self, Event, Record};
-use crate::model::{LogMoment, Target, Timestamp};
+use crate::model::{LogMoment, Pid, Target, Timestamp};
 use crate::postmortem::{self, Course, Material, Postmortem};
 use crate::view;
 
@@ -33,37 +34,50 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
     let design = design(&args.budget)?;
     let paths = captures::paths(&args.bundles, &journals);
     let ordered = captures::ordered(&paths)?;
-    let beside = captures::beside(&paths)?;
+    let beside = captures::beside(&paths, &ordered)?;
     let records: Vec<Vec<Record>> = journals.into_iter().map(|(_, records)| records).collect();
-    let followed = Material::followed(
-        &records,
-        design.as_ref(),
-        ordered.target().and_then(|target| target.name.as_deref()),
-        ordered.own().clone(),
-    );
-    let mut course = Course::new(thresholds, followed);
-    let supplies = ordered.each(&mut |snapshot| course.add(snapshot))?;
+    let course = |name: Option<&str>, own: &BTreeSet<Pid>| {
+        let followed = Material::followed(&records, design.as_ref(), name, own.clone());
+        Course::new(thresholds.clone(), followed)
+    };
+    let servers = ordered.servers();
+    let mut courses: Vec<Course> = servers
+        .iter()
+        .map(|server| course(server.target.name.as_deref(), &server.own))
+        .collect();
+    if courses.is_empty() {
+        courses.push(course(None, &BTreeSet::new()));
+    }
+    let places: Vec<_> = servers.iter().map(|s| captures::place(&s.target)).collect();
+    let supplies = ordered.each(&mut |snapshot| {
+        let place = captures::place(&snapshot.target);
+        if let Some(n) = places.iter().position(|known| *known == place) {
+            courses[n].add(snapshot);
+        }
+    })?;
     // Of a server that was never reached it is known which one was meant.
-    if course.target.is_none() {
-        course.target = ordered.target().cloned();
+    for (course, server) in courses.iter_mut().zip(servers) {
+        course.target.get_or_insert_with(|| server.target.clone());
     }
     let mut told = beside.logs;
-    told.extend(of_logs(&args.log, &course, &records)?);
+    told.extend(of_logs(&args.log, &courses, &records)?);
     let logs = told.iter().map(|(log, all)| (log.clone(), all.len()));
     let logs: Vec<(String, usize)> = logs.collect();
     let log = postmortem::once(told.into_iter().map(|(_, moments)| moments).collect());
-    if let Some(target) = &course.target {
-        for other in strangers(&records, target) {
-            ctx.console.warn(&format!(
-                "a journal is of {}, the captures are of {}",
-                view::clean(other),
-                view::clean(&target.label())
-            ));
-        }
+    let targets: Vec<&Target> = courses.iter().filter_map(|c| c.target.as_ref()).collect();
+    for other in strangers(&records, &targets) {
+        let known: Vec<String> = targets.iter().map(|target| target.label()).collect();
+        ctx.console.warn(&format!(
+            "a journal is of {}, the captures are of {}",
+            view::clean(other),
+            view::clean(&known.join(" and "))
+        ));
     }
+    let course = courses.remove(0);
     Ok(postmortem::make(Material {
         supplies,
         course,
+        others: courses,
         gaps: beside.gaps,
         records,
         log,
@@ -76,13 +90,13 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
 /// What the given logs tell of the time around the captures and runs.
 fn of_logs(
     logs: &[PathBuf],
-    course: &Course,
+    courses: &[Course],
     records: &[Vec<Record>],
 ) -> Result<Vec<(String, Vec<LogMoment>)>, Fault> {
     const AFTER: TimeDelta = TimeDelta::hours(1);
-    let captured = course
-        .span()
-        .into_iter()
+    let captured = courses
+        .iter()
+        .filter_map(Course::span)
         .flat_map(|(first, last)| [first, last]);
     let done = records.iter().flatten().map(|record| record.at);
     let times: Vec<Timestamp> = captured.chain(done).collect();
@@ -101,11 +115,13 @@ fn of_logs(
     Ok(all)
 }
 
-/// Journals of another server, by how they call it.
-fn strangers<'r>(records: &'r [Vec<Record>], target: &Target) -> impl Iterator<Item = &'r str> {
-    let place = format!("{}@{}", target.database, target.host);
-    let port = format!(":{}", target.port);
-    let names = [target.label(), target.name.clone().unwrap_or_default()];
+/// Journals of another server than these, by how they call it.
+fn strangers<'r>(records: &'r [Vec<Record>], targets: &[&Target]) -> Vec<&'r str> {
+    let is_of = |called: &str, target: &Target| {
+        let place = format!("{}@{}", target.database, target.host);
+        let by_place = called.starts_with(&place) && called.ends_with(&format!(":{}", target.port));
+        by_place || called == target.label() || Some(called) == target.name.as_deref()
+    };
     let called = records
         .iter()
         .flatten()
@@ -113,10 +129,9 @@ fn strangers<'r>(records: &'r [Vec<Record>], target: &Target) -> impl Iterator<I
             Event::RunStart { target, .. } => Some(target.as_str()),
             _ => None,
         });
-    called.filter(move |called| {
-        let by_place = called.starts_with(&place) && called.ends_with(&port);
-        !by_place && !names.iter().any(|name| name == called)
-    })
+    called
+        .filter(|called| !targets.is_empty() && !targets.iter().any(|one| is_of(called, one)))
+        .collect()
 }
 
 fn design(paths: &[PathBuf]) -> Result<Option<(budget::Budget, budget::Report)>, Fault> {

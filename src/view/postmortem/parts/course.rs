@@ -6,19 +6,37 @@ use super::super::charts::{blocks, charts as pictures, per_block, told};
 use super::super::escape::{code, fenced, table};
 use super::{Clock, LEFT, RIGHT};
 use crate::model::{Millis, count};
-use crate::postmortem::{Frame, Postmortem, Slots};
+use crate::postmortem::{Frame, Of, Postmortem, Slots};
 use crate::view::console::Style;
 use crate::view::reports::Table as _;
 use crate::view::sanitize::{clean, cut, width};
 
 /// Lines of blocks, and a few captures as numbers.
 pub fn charts(of: &Postmortem) -> String {
-    let frames = &of.course.frames;
-    if frames.is_empty() {
+    let servers = of.servers();
+    if servers.iter().all(|server| server.course.frames.is_empty()) {
         return String::new();
     }
-    let mut out = String::from("## Course\n\n");
-    let all = pictures(of);
+    let told = servers.iter().enumerate().map(|(n, server)| {
+        let drawn = match server.course.frames.is_empty() {
+            true => "No capture of it could be taken.\n".to_owned(),
+            false => drawn(of, n, &server.course.frames),
+        };
+        format!("{}{drawn}", heading(server))
+    });
+    format!("## Course\n\n{}", told.collect::<Vec<_>>().join("\n"))
+}
+
+/// Where there are several: which server it is.
+pub(super) fn heading(of: &Of<'_>) -> String {
+    of.name().map_or(String::new(), |name| {
+        format!("### {}\n\n", code(&name, false))
+    })
+}
+
+fn drawn(of: &Postmortem, server: usize, frames: &[Frame]) -> String {
+    let mut out = String::new();
+    let all = pictures(of, server);
     if frames.len() > 1 && !all.is_empty() {
         let lines: Vec<(String, String, String)> = all
             .iter()
@@ -164,11 +182,29 @@ const MOST_ROWS: usize = 16;
 
 /// Who held the connections when most were taken, and who blocked whom when most waited.
 pub fn worst(of: &Postmortem) -> String {
+    let servers = of.servers();
+    let told: Vec<String> = servers
+        .iter()
+        .map(|server| {
+            let on = server
+                .name()
+                .map_or(String::new(), |name| format!(" on {}", code(&name, false)));
+            worst_of(server, &on)
+        })
+        .filter(|told| !told.is_empty())
+        .collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!("## At its worst\n\n{}", told.join("\n")),
+    }
+}
+
+fn worst_of(of: &Of<'_>, on: &str) -> String {
     let mut out = String::new();
     if let Some(peak) = &of.course.peak {
         let _ = write!(
             out,
-            "## At its worst\n\n### Who held the connections\n\nAt {} UTC: {}; max_connections {}, less {} for superusers and {} reserved.\n\n",
+            "### Who held the connections{on}\n\nAt {} UTC: {}; max_connections {}, less {} for superusers and {} reserved.\n\n",
             Clock(None).tell(peak.at),
             Slots::of(&peak.capacity).words(),
             peak.capacity.max_connections,
@@ -219,11 +255,7 @@ pub fn worst(of: &Postmortem) -> String {
         }
     }
     if let Some(forest) = &of.course.forest {
-        let heading = if out.is_empty() {
-            "## At its worst\n\n"
-        } else {
-            "\n"
-        };
+        let gap = if out.is_empty() { "" } else { "\n" };
         let plain = Style {
             width: None,
             height: None,
@@ -235,7 +267,7 @@ pub fn worst(of: &Postmortem) -> String {
         let lines: Vec<String> = tree.lines().filter_map(then).collect();
         let _ = write!(
             out,
-            "{heading}### Who blocked whom\n\nAt {} UTC, the session at the root first:\n\n{}",
+            "{gap}### Who blocked whom{on}\n\nAt {} UTC, the session at the root first:\n\n{}",
             Clock(None).tell(report.head.taken_at),
             fenced(&lines.join("\n"))
         );

@@ -1,8 +1,10 @@
 //! What was done, where the runbook was left, and what all of it was made from.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::super::escape::{cell, code, table, text};
+use super::opening::seen;
 use super::{Clock, LEFT};
 use crate::model::count;
 use crate::postmortem::{Came, Postmortem, Run, Supply};
@@ -145,12 +147,20 @@ pub fn departures(of: &Postmortem) -> String {
 /// What all of it was made from.
 pub fn sources(of: &Postmortem) -> String {
     let mut out = String::from("## Sources\n\n");
-    if let Some(target) = &of.course.target {
+    let servers = of.servers();
+    for server in &servers {
+        let Some(target) = &server.course.target else {
+            continue;
+        };
         let _ = writeln!(
             out,
-            "- server: {}, looked at as {}",
+            "- server: {}, looked at as {}{}",
             code(&target.label(), false),
-            code(&target.user, false)
+            code(&target.user, false),
+            match servers.len() {
+                0 | 1 => String::new(),
+                _ => format!(": {}", seen(server)),
+            }
         );
     }
     let alike = |a: &Supply, b: &Supply| {
@@ -197,19 +207,28 @@ pub fn sources(of: &Postmortem) -> String {
             count(*moments, "moment")
         );
     }
-    for (redis, captures) in &of.course.redis {
+    let courses = || servers.iter().map(|server| server.course);
+    let mut looks: BTreeMap<&str, usize> = BTreeMap::new();
+    for (redis, captures) in courses().flat_map(|course| &course.redis) {
+        *looks.entry(redis).or_default() += captures;
+    }
+    for (redis, captures) in looks {
         let _ = writeln!(
             out,
             "- Redis: {}, beside {}",
             code(redis, false),
-            count(*captures, "capture")
+            count(captures, "capture")
         );
     }
-    if of.course.own_left_out > 0 {
+    let own_left_out = courses()
+        .map(|course| course.own_left_out)
+        .max()
+        .unwrap_or(0);
+    if own_left_out > 0 {
         let _ = writeln!(
             out,
             "- left out of every number: stanch's own sessions, up to {} in one capture",
-            of.course.own_left_out
+            own_left_out
         );
     }
     for run in &of.runs {
@@ -220,7 +239,12 @@ pub fn sources(of: &Postmortem) -> String {
             Clock(None).tell(run.began)
         );
     }
-    for redaction in &of.course.redactions {
+    let mut rules: Vec<&str> = Vec::new();
+    for redaction in courses().flat_map(|course| &course.redactions) {
+        if rules.contains(&redaction.rule.as_str()) {
+            continue;
+        }
+        rules.push(&redaction.rule);
         let _ = writeln!(out, "- texts: {}", text(&redaction.rule));
     }
     if of.roles_only {

@@ -3,17 +3,36 @@
 use std::fmt::Write as _;
 
 use super::super::escape::{cell, code, table, text};
+use super::course::heading;
 use super::{Clock, LEFT, RIGHT, capital};
-use crate::postmortem::{Match, Postmortem, shown};
+use crate::postmortem::{Drift, Match, Postmortem, Suggestion, shown};
 
 pub fn causes(of: &Postmortem) -> String {
-    let mut out = String::from("## Probable cause\n\n");
-    if of.causes.is_empty() {
+    let servers = of.servers();
+    if let [one] = servers.as_slice() {
+        return format!("## Probable cause\n\n{}", speaks_for(one.causes));
+    }
+    let mut told: Vec<String> = servers
+        .iter()
+        .map(|server| format!("{}{}", heading(server), speaks_for(server.causes)))
+        .collect();
+    if !of.said.is_empty() {
+        told.push(format!(
+            "### Journals and logs, of whichever server\n\n{}",
+            speaks_for(&of.said)
+        ));
+    }
+    format!("## Probable cause\n\n{}", told.join("\n"))
+}
+
+fn speaks_for(causes: &[Suggestion]) -> String {
+    let mut out = String::new();
+    if causes.is_empty() {
         out.push_str("Nothing that was measured speaks for one of the known causes.\n");
         return out;
     }
     out.push_str("What the evidence speaks for, the likeliest first. It is a suggestion and may be wrong: people decide below.\n\n");
-    for (n, one) in of.causes.iter().enumerate() {
+    for (n, one) in causes.iter().enumerate() {
         let said = if one.measured {
             ""
         } else {
@@ -33,8 +52,18 @@ pub fn causes(of: &Postmortem) -> String {
 }
 
 pub fn drift(of: &Postmortem) -> String {
-    let drift = &of.drift;
-    let mut out = String::from("## Settings against the design\n\n");
+    let told = of.servers();
+    let told = told
+        .iter()
+        .map(|server| format!("{}{}", heading(server), drift_of(server.drift)));
+    format!(
+        "## Settings against the design\n\n{}",
+        told.collect::<Vec<_>>().join("\n")
+    )
+}
+
+fn drift_of(drift: &Drift) -> String {
+    let mut out = String::new();
     let mut clock = Clock(None);
     if let Some(at) = drift.at {
         let _ = write!(out, "As they were live at {} UTC. ", clock.tell(at));

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::super::escape::{cell, code, table, text};
+use super::course::heading;
 use super::{Clock, LEFT, capital};
 use crate::model::{Severity, count};
-use crate::postmortem::{Bounds, Entry, Postmortem, Run, Supply};
+use crate::postmortem::{Bounds, Entry, Of, Postmortem, Run, Supply};
 
 fn alert(out: &mut String, kind: &str, line: &str) {
     let _ = write!(out, "> [!{kind}]\n> {line}\n\n");
@@ -56,7 +57,44 @@ pub fn notices(of: &Postmortem) -> String {
         );
         alert(&mut out, "NOTE", &line);
     }
-    // Parts that weren't read for the same reason are told together.
+    let servers = of.servers();
+    if servers.len() > 1 {
+        let told: Vec<String> = servers.iter().map(seen).collect();
+        let line = format!(
+            "**{}**: {}. What is told of one is of that one alone, by its own clock.{}",
+            count(servers.len(), "server"),
+            told.join(", then "),
+            match of.logs.is_empty() {
+                true => "",
+                false => " The timeline doesn't say of which one a line of a log is.",
+            }
+        );
+        alert(&mut out, "NOTE", &line);
+    }
+    for server in &servers {
+        unread(server, &mut out);
+    }
+    match out.trim_end() {
+        "" => String::new(),
+        text => format!("{text}\n"),
+    }
+}
+
+/// A server, and from when to when there are captures of it.
+pub(super) fn seen(server: &Of<'_>) -> String {
+    let name = code(&server.course.place(), false);
+    let captures = count(server.course.frames.len(), "capture");
+    match server.course.span() {
+        None => format!("{name} (no capture)"),
+        Some((first, last)) => {
+            let when = Clock(None).stretch(first, last, "to");
+            format!("{name} ({when} UTC, {captures})")
+        }
+    }
+}
+
+/// Parts that weren't read for the same reason are told together.
+fn unread(of: &Of<'_>, out: &mut String) {
     let mut unread: Vec<(&str, usize, Vec<&str>)> = Vec::new();
     for ((part, why), captures) in &of.course.unread {
         match unread
@@ -69,16 +107,14 @@ pub fn notices(of: &Postmortem) -> String {
     }
     for (why, captures, parts) in unread.iter().take(6) {
         let line = format!(
-            "{} couldn't be read in {captures} of {}: {}.",
+            "{}{} couldn't be read in {captures} of {}: {}.",
+            of.name()
+                .map_or(String::new(), |name| format!("{}: ", code(&name, false))),
             parts.join(", "),
             count(of.course.frames.len(), "capture"),
             text(why)
         );
-        alert(&mut out, "NOTE", &line);
-    }
-    match out.trim_end() {
-        "" => String::new(),
-        text => format!("{text}\n"),
+        alert(out, "NOTE", &line);
     }
 }
 
@@ -96,14 +132,26 @@ pub fn summary(of: &Postmortem) -> String {
 
 /// From when to when each finding was seen.
 pub fn found(of: &Postmortem) -> String {
-    if of.course.seen.is_empty() {
+    let servers = of.servers();
+    let servers = servers
+        .iter()
+        .filter(|server| !server.course.seen.is_empty());
+    let tables: Vec<String> = servers
+        .map(|server| format!("{}{}", heading(server), found_on(server)))
+        .collect();
+    if tables.is_empty() {
         return String::new();
     }
-    let total = of.course.frames.len();
     let mut out = String::from(
         "## Bounds of the impact\n\nWhat lies between two captures isn't known: each finding began after the second column, was seen \
          from the third to the fourth, and was over by the fifth. Times are UTC, by the server's clock.\n\n",
     );
+    out.push_str(&tables.join("\n"));
+    out
+}
+
+fn found_on(of: &Of<'_>) -> String {
+    let total = of.course.frames.len();
     let mut clock = Clock(None);
     let rows: Vec<Vec<String>> = of
         .course
@@ -142,8 +190,7 @@ pub fn found(of: &Postmortem) -> String {
         ("captures", LEFT),
         ("at its worst", LEFT),
     ];
-    out.push_str(&table(&head, &rows));
-    out
+    table(&head, &rows)
 }
 
 pub fn timeline(of: &Postmortem) -> String {
