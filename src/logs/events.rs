@@ -4,8 +4,8 @@ use super::locktext;
 use super::record::Record;
 use super::stderr::authorized;
 use crate::model::{
-    LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogServer, LogTermination,
-    LogWhat, Pid,
+    LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogObject, LogPlace, LogServer,
+    LogTermination, LogWhat, Pid,
 };
 use crate::sql;
 
@@ -62,11 +62,20 @@ fn deadlock(record: &Record) -> Option<LogWhat> {
     {
         first.statement = statement(own);
     }
+    let place = edges.first().and_then(|edge| place(record, &edge.on));
     Some(LogWhat::Deadlock(LogDeadlock {
         edges,
-        place: record.context.as_deref().and_then(locktext::place),
+        place,
         before: Vec::new(),
     }))
+}
+
+/// Only of a transaction's end the server says for which row it is.
+fn place(record: &Record, on: &LogObject) -> Option<LogPlace> {
+    let context = record.context.as_deref()?;
+    matches!(on, LogObject::Transaction { .. })
+        .then(|| locktext::place(context))
+        .flatten()
 }
 
 /// The text of each process, in the order of the edges: `Process 1: …`, which may go on over lines.
@@ -141,6 +150,7 @@ fn wait(record: &Record) -> Option<LogWhat> {
         .as_deref()
         .map(locktext::holders_and_queue)
         .unwrap_or_default();
+    let place = place(record, &line.on);
     Some(LogWhat::LockWait(LogLockWait {
         pid: line.pid,
         mode: line.mode,
@@ -149,7 +159,7 @@ fn wait(record: &Record) -> Option<LogWhat> {
         waited_ms: line.waited,
         holders,
         queue,
-        place: record.context.as_deref().and_then(locktext::place),
+        place,
         statement: record.statement.as_deref().and_then(statement),
     }))
 }
@@ -260,7 +270,7 @@ fn by_words(message: &str) -> Option<LogServer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{LogObject, LogWaitStage};
+    use crate::model::LogWaitStage;
 
     fn record(detail: &str) -> Record {
         Record {

@@ -8,6 +8,21 @@ const QUOTES: [(char, char); 5] = [('"', '"'), ('«', '»'), ('»', '«'), ('“
 /// Words that stand before the number of a database where the database comes first.
 const DATABASE_FIRST: [&str; 3] = ["データベース", "数据库", "資料庫"];
 
+/// Longest name that the server has, in bytes.
+const NAME: usize = 63;
+
+/// How the lines on rows call an index, in small letters.
+const INDEX: [&str; 8] = [
+    "index",
+    "indice",
+    "índice",
+    "индекс",
+    "індекс",
+    "インデックス",
+    "索引",
+    "인덱스",
+];
+
 /// A number in a text, and where it stands.
 #[derive(Clone, Copy, Debug)]
 struct Number {
@@ -90,18 +105,48 @@ pub fn holders_and_queue(detail: &str) -> (Vec<Pid>, Vec<Pid>) {
     }
 }
 
-/// `while updating tuple (0,1) in relation "accounts"` in any language, from the first line that has both.
+/// `while updating tuple (0,1) in relation "accounts"` in any language. The server writes that line before all others of a
+/// CONTEXT, so what a statement has in it, further down, is never taken for one.
 pub fn place(context: &str) -> Option<LogPlace> {
-    let foreign_key = context.contains("FOR KEY SHARE OF x");
-    context.lines().find_map(|line| {
-        let (page, tuple) = pair(line)?;
-        Some(LogPlace {
-            relation: quoted(line)?,
-            page,
-            tuple,
-            foreign_key,
-        })
+    let mut lines = own_lines(context);
+    let (relation, page, tuple, words) = row(lines.next()?)?;
+    let index = INDEX.iter().any(|word| words.contains(word));
+    // The query of the check, in the server's own words, right behind.
+    let foreign_key = lines.next().is_some_and(|line| {
+        line.contains("SELECT 1 FROM ONLY ") && line.contains(" FOR KEY SHARE OF x")
+    });
+    Some(LogPlace {
+        relation,
+        page,
+        tuple,
+        index,
+        foreign_key,
     })
+}
+
+/// Lines of a CONTEXT behind those that only say which lock it is.
+fn own_lines(context: &str) -> impl Iterator<Item = &str> {
+    context
+        .lines()
+        .skip_while(|line| mode(line).is_some() && quoted(line).is_none())
+}
+
+/// Name, page, tuple, and the words around them: nothing else may stand in the line.
+fn row(line: &str) -> Option<(String, u32, u32, String)> {
+    let (name, from, to) = quoted(line)?;
+    let words = format!("{}\u{1}{}", &line[..from], &line[to..]).to_lowercase();
+    let [a, b] = numbers(&words)[..] else {
+        return None;
+    };
+    let plain = words.chars().all(|c| {
+        c.is_alphanumeric()
+            || c.is_whitespace()
+            || matches!(c, '\u{1}' | '(' | ')' | ',' | ':' | '\'' | '’' | '-')
+    });
+    // What begins a statement or a function of somebody's has one of these in all languages.
+    let others = words.contains("sql") || words.starts_with("copy ");
+    let is_row = words[a.to..b.from].trim() == "," && plain && !others;
+    (is_row && name.len() <= NAME).then(|| Some((name, small(a)?, small(b)?, words)))?
 }
 
 /// The word of a lock mode, and where it ends.
@@ -336,27 +381,18 @@ fn stage(message: &str, has_detail: bool) -> Option<LogWaitStage> {
     }))
 }
 
-/// `(0,1)`
-fn pair(line: &str) -> Option<(u32, u32)> {
-    numbers(line).windows(2).find_map(|two| {
-        let [a, b] = *two else { return None };
-        let inside = line[..a.from].ends_with('(')
-            && line[a.to..b.from].trim() == ","
-            && line[b.to..].starts_with(')');
-        inside.then_some((small(a)?, small(b)?))
-    })
-}
-
-/// The name in quotes; a quote inside of it isn't doubled, so it goes up to the last.
-fn quoted(line: &str) -> Option<String> {
+/// The name in quotes, and where the quotes begin and end; a quote inside of it isn't doubled, so it goes up to the last.
+fn quoted(line: &str) -> Option<(String, usize, usize)> {
     let (at, open) = line
         .char_indices()
         .find(|(_, c)| QUOTES.iter().any(|(open, _)| open == c))?;
     let (_, close) = QUOTES.iter().find(|(known, _)| *known == open)?;
-    let inside = &line[at + open.len_utf8()..];
+    let start = at + open.len_utf8();
+    let inside = &line[start..];
     let end = inside.rfind(*close)?;
     let name = inside[..end].trim_matches([' ', '\u{a0}', '\u{202f}']);
-    (!name.is_empty()).then(|| name.to_owned())
+    let found = (name.to_owned(), at, start + end + close.len_utf8());
+    (!name.is_empty()).then_some(found)
 }
 
 #[cfg(test)]
@@ -508,5 +544,120 @@ mod tests {
                 ("accounts", 0, 2)
             );
         }
+    }
+
+    /// As the catalogs of messages have them, with whether it is an index.
+    #[test]
+    fn places_in_eleven_languages() {
+        let lines = [
+            (
+                "while locking updated version (5,7) of tuple in relation \"t\"",
+                false,
+            ),
+            ("while inserting index tuple (5,7) in relation \"t\"", true),
+            (
+                "beim Sperren von aktualisierter Version (5,7) von Tupel in Relation »t«",
+                false,
+            ),
+            ("beim Einfügen von Indextupel (5,7) in Relation »t«", true),
+            (
+                "beim Prüfen eines Exclusion-Constraints für Tupel (5,7) in Relation »t«",
+                false,
+            ),
+            (
+                "mientras se borraba la tupla (5,7) en la relación «t»",
+                false,
+            ),
+            (
+                "mientras se insertaba la tupla de índice (5,7) en la relación «t»",
+                true,
+            ),
+            (
+                "lors de l'insertion de l'enregistrement (5, 7) de l'index dans la relation « t »",
+                true,
+            ),
+            (
+                "lors de la re-vérification de l'enregistrement mis à jour (5,7) dans la relation « t »",
+                false,
+            ),
+            (
+                "durante l'inserimento della tupla di indice (5,7) nella relazione \"t\"",
+                true,
+            ),
+            ("リレーション\"t\"のインデックスタプル(5,7)の挿入中", true),
+            (
+                "リレーション\"t\"のタプルの更新後バージョン(5,7)のロック中",
+                false,
+            ),
+            ("კორტეჟის (5,7) წაშლისას ურთიერთობაში \"t\"", false),
+            (
+                "5,7 튜플(해당 릴레이션: \"t\")의 고유성을 검사하는 중에 발생",
+                false,
+            ),
+            (
+                "5,7 튜플 인덱스(해당 릴레이션 \"t\")를 삽입하는 중에 발생",
+                true,
+            ),
+            (
+                "при проверке ограничения-исключения для кортежа (5,7) в отношении \"t\"",
+                false,
+            ),
+            (
+                "при добавлении кортежа индекса (5,7) в отношении \"t\"",
+                true,
+            ),
+            ("vid insättning av indextupel (5,7) i relation \"t\"", true),
+            ("при вставці кортежу індексу (5,7) в зв'язку \"t\"", true),
+            ("在往关系\"t\"中插入索引元组 (5,7) 时", true),
+            ("重新检查关系 \"t\"中已更新的元组(5, 7)时", false),
+        ];
+        for (line, index) in lines {
+            let place = place(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(
+                (
+                    place.relation.as_str(),
+                    place.page,
+                    place.tuple,
+                    place.index
+                ),
+                ("t", 5, 7, index),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_statement_says_is_no_place() {
+        let long = format!(
+            "while updating tuple (0,2) in relation \"{}\"",
+            "x".repeat(64)
+        );
+        for context in [
+            "SQL statement \"SELECT pg_advisory_xact_lock(7, 35) from parent where 'Meier' <> '' limit 1\"\nPL/pgSQL function f() line 1",
+            "SQL statement \"SELECT \"a\" from t where (7,8)\n = f(b)\"",
+            "SQL statement \"SELECT f(b)\nwhile updating tuple (0,2) in relation \"Meier\"\nfrom t\"",
+            "SQL文 \"SELECT pg_advisory_xact_lock(7, 35), 'Meier'\"",
+            "PL/pgSQL assignment \"x := f(7, 8)\"",
+            "instruction SQL « select f(7, 8) »",
+            "PL/pgSQL function f(\"Meier\") line 7, 8 at PERFORM",
+            "COPY 7,8 (\"Meier\")",
+            "COPY t, line 7,8: \"Meier\"",
+            long.as_str(),
+        ] {
+            assert_eq!(place(context), None, "{context}");
+        }
+        let behind =
+            "waiting for ShareLock on transaction 5\nwhile updating tuple (0,2) in relation \"t\"";
+        assert_eq!(place(behind).expect("a place").relation, "t");
+    }
+
+    #[test]
+    fn the_check_of_a_foreign_key_is_the_server_s_own() {
+        let check = "while locking tuple (12,190) in relation \"parent\"\nSQL statement \"SELECT 1 FROM ONLY \"public\".\"parent\" x \
+                     WHERE \"id\" OPERATOR(pg_catalog.=) $1 FOR KEY SHARE OF x\"";
+        let place = place(check).expect("a place");
+        assert!(place.foreign_key && place.relation == "parent");
+        let forged = "while locking tuple (12,190) in relation \"parent\"\nPL/pgSQL function f()\nSELECT 1 FROM ONLY x FOR KEY SHARE OF x";
+        assert!(!super::place(forged).expect("a place").foreign_key);
     }
 }

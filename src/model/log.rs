@@ -160,6 +160,8 @@ pub struct LogPlace {
     pub relation: String,
     pub page: u32,
     pub tuple: u32,
+    /// A key is inserted: the name is the index's, or the table's by ON CONFLICT.
+    pub index: bool,
     /// It is the check of a foreign key that waits, not the statement itself.
     pub foreign_key: bool,
 }

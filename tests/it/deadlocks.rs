@@ -15,17 +15,17 @@ const LOGS: [&str; 6] = [
     "eighteen.json",
 ];
 
-fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/logs")
 }
 
-struct Run {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
-fn stanch(args: &[&str], input: &[u8]) -> Run {
+pub fn stanch(args: &[&str], input: &[u8]) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_stanch"))
         .args(["pg", "deadlocks"])
         .args(args)
@@ -47,7 +47,7 @@ fn stanch(args: &[&str], input: &[u8]) -> Run {
     }
 }
 
-fn json(args: &[&str]) -> Value {
+pub fn json(args: &[&str]) -> Value {
     let run = stanch(&[args, &["--json"]].concat(), b"");
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{args:?}");
     serde_json::from_str(&run.out).expect("JSON")
@@ -81,7 +81,7 @@ fn circles(report: &Value) -> Vec<Value> {
     all
 }
 
-fn temporary(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
+pub fn temporary(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).expect("a file");

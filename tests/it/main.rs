@@ -12,6 +12,7 @@ mod bundle;
 mod captures;
 mod connections;
 mod corpus;
+mod deadlock_lines;
 mod deadlocks;
 mod forest;
 mod formats;

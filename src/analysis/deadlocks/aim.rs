@@ -1,6 +1,10 @@
 //! What a statement locks, as far as its text tells: the table, and the row by its key.
 
+use crate::model::LockMode;
 use crate::sql::{Token, tokens};
+
+/// Longest name that the server has, in bytes.
+const NAME: usize = 63;
 
 /// What a statement is out for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +16,8 @@ pub struct Aim {
     pub schema: Option<String>,
     /// No other table is named.
     pub alone: bool,
+    /// Of LOCK TABLE the mode that it asks for.
+    pub mode: Option<LockMode>,
     /// Equalities that all must hold; `None`: several values, or it can't be told.
     pub key: Option<Key>,
 }
@@ -22,6 +28,7 @@ impl Aim {
         table: None,
         schema: None,
         alone: false,
+        mode: None,
         key: None,
     };
 
@@ -128,6 +135,7 @@ fn of_one(tokens: &[Token<'_>]) -> Aim {
         table: Some(table).filter(|_| told),
         schema: schema.filter(|_| told),
         alone: !several,
+        mode: (verb == Verb::LockTable).then(|| lock_mode(rest)),
         key: key.filter(|_| !several),
     }
 }
@@ -156,6 +164,20 @@ fn locks_rows(tokens: &[Token<'_>]) -> bool {
     })
 }
 
+/// `IN SHARE ROW EXCLUSIVE MODE`; without, the strongest.
+fn lock_mode(tokens: &[Token<'_>]) -> LockMode {
+    let words: Vec<String> = tokens.iter().filter_map(word_of).collect();
+    let from = words.iter().position(|word| word == "in");
+    let to = words.iter().position(|word| word == "mode");
+    let between = from.zip(to).and_then(|(from, to)| words.get(from + 1..to));
+    LockMode::ALL
+        .into_iter()
+        .find(|mode| {
+            between.is_some_and(|words| mode.short().eq_ignore_ascii_case(&words.concat()))
+        })
+        .unwrap_or(LockMode::AccessExclusive)
+}
+
 /// A second table in FROM, up to WHERE.
 fn has_comma(from: &[Token<'_>]) -> bool {
     from.iter()
@@ -179,6 +201,9 @@ fn name(tokens: &[Token<'_>], at: usize) -> Option<(Option<String>, String, usiz
             Token::Quoted(word) => unquoted(word),
             _ => return None,
         };
+        if part.len() > NAME {
+            return None;
+        }
         if tokens.get(at + 1) != Some(&Token::Symbol('.')) {
             return Some((schema, part, at + 1));
         }
@@ -330,6 +355,29 @@ mod tests {
         for (sql, named) in cases {
             assert_eq!(aim(sql).named().as_deref(), named, "{sql}");
         }
+    }
+
+    #[test]
+    fn what_lock_table_asks_for() {
+        let cases = [
+            ("lock table t", LockMode::AccessExclusive),
+            (
+                "LOCK t IN SHARE ROW EXCLUSIVE MODE NOWAIT",
+                LockMode::ShareRowExclusive,
+            ),
+            ("lock table only s.t in /* x */ share mode", LockMode::Share),
+        ];
+        for (sql, mode) in cases {
+            assert_eq!(aim(sql).mode, Some(mode), "{sql}");
+        }
+        assert_eq!(aim("update t set a = 1").mode, None);
+    }
+
+    #[test]
+    fn a_name_has_a_longest_length() {
+        let of = |length: usize| aim(&format!("update \"{}\" set a = 1", "x".repeat(length))).table;
+        assert_eq!(of(63).map(|name| name.len()), Some(63));
+        assert_eq!(of(64), None);
     }
 
     #[test]

@@ -614,8 +614,8 @@ mod tests {
         };
         assert_eq!(
             order(vec![
-                edge(1, 2, table(9), "lock table a in exclusive mode"),
-                edge(2, 1, table(8), "lock table b in exclusive mode")
+                edge(1, 2, table(9), "lock table a in share mode"),
+                edge(2, 1, table(8), "lock table b in share mode")
             ]),
             (
                 Shape::TableOrder,
@@ -659,8 +659,8 @@ mod tests {
             database: 5,
         };
         let (shape, text) = order(vec![
-            edge(1, 2, table(9), "lock table a.t in exclusive mode"),
-            edge(2, 1, table(8), "lock table b.t in exclusive mode"),
+            edge(1, 2, table(9), "lock table a.t in share mode"),
+            edge(2, 1, table(8), "lock table b.t in share mode"),
         ]);
         assert_eq!(shape, Shape::TableOrder);
         assert_eq!(
@@ -669,7 +669,7 @@ mod tests {
         );
         let (_, text) = order(vec![
             edge(1, 2, table(9), "update t set a = 1 where id = 1"),
-            edge(2, 1, table(8), "lock table b in exclusive mode"),
+            edge(2, 1, table(8), "lock table b in share mode"),
         ]);
         assert_eq!(
             text.as_deref(),
@@ -791,6 +791,7 @@ mod tests {
                 relation: "parent".into(),
                 page: 0,
                 tuple: 1,
+                index: false,
                 foreign_key: true,
             });
         }

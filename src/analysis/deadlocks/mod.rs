@@ -4,6 +4,7 @@ mod aim;
 mod collect;
 mod grown;
 mod masked;
+mod names;
 mod order;
 mod report;
 mod waits;

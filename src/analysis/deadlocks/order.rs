@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::aim::{Aim, Key, Value, Verb, aim};
+use super::names;
 use super::report::{Basis, Order, OrderConflict, Shape};
 use crate::model::{LockMode, LogDeadlock, LogEdge, LogObject, Pid};
 
@@ -99,7 +100,7 @@ fn want(
     let inserts = aim.as_ref().is_some_and(|aim| aim.verb == Verb::Insert);
     let of_statement = aim
         .as_ref()
-        .filter(|aim| edge.on.is_row() || names_relation(aim, &edge.mode))
+        .filter(|aim| names_it(aim, &edge.on, &edge.mode))
         .and_then(|aim| Some((aim.schema.clone(), aim.table.clone()?)));
     // Where a key is inserted, the place names the index. It has no schema: the statement may.
     let bare = match place {
@@ -108,10 +109,9 @@ fn want(
             .or_else(|| Some((None, place.relation.clone()))),
         _ => of_statement,
     };
-    let table = bare.as_ref().map(|(schema, table)| match schema {
-        Some(schema) if schema != "public" => format!("{schema}.{table}"),
-        _ => table.clone(),
-    });
+    let table = bare
+        .as_ref()
+        .map(|(schema, table)| names::shown(schema.as_deref(), table, unredacted));
     let is_row = edge.on.is_row();
     // The check of a foreign key, or a trigger, locks rows of a table that the statement doesn't name.
     let own = !foreign_key
@@ -175,11 +175,16 @@ fn want(
 }
 
 /// The lock that is waited for is the one that the statement takes on its own table: another may be a parent's, an
-/// index's, or a view's.
-fn names_relation(aim: &Aim, mode: &LockMode) -> bool {
-    aim.alone
+/// index's, or a view's, or of another statement that was sent with it.
+fn names_it(aim: &Aim, on: &LogObject, mode: &LockMode) -> bool {
+    if on.is_row() {
+        return true;
+    }
+    let of_a_table = matches!(on, LogObject::Relation { .. }) && aim.alone;
+    of_a_table
         && match aim.verb {
-            Verb::LockTable | Verb::Ddl => true,
+            Verb::LockTable => aim.mode.as_ref() == Some(mode),
+            Verb::Ddl => mode.strength() >= LockMode::ShareUpdateExclusive.strength(),
             Verb::Update | Verb::Delete | Verb::Insert => *mode == LockMode::RowExclusive,
             Verb::SelectLock => *mode == LockMode::RowShare,
             Verb::Other => false,
@@ -351,7 +356,14 @@ pub fn relations(deadlock: &LogDeadlock, victim: Option<Pid>) -> Vec<String> {
     let mut all: Vec<String> = wants(deadlock, victim, false)
         .into_iter()
         .filter_map(|want| {
-            let of_statement = want.aim.as_ref().and_then(Aim::named);
+            // The statement's own table is what DDL and LOCK are about, whatever they wait for.
+            let of_statement = want
+                .aim
+                .filter(|aim| matches!(aim.verb, Verb::Ddl | Verb::LockTable))
+                .and_then(|aim| {
+                    let schema = aim.schema.as_deref();
+                    Some(names::shown(schema, aim.table.as_ref()?, false))
+                });
             want.table.or(of_statement)
         })
         .collect();

@@ -184,7 +184,10 @@ fn new_row(
     session: &impl Fn(Pid) -> Option<LogSession>,
     unredacted: bool,
 ) -> WaitRow {
-    let relation = wait.place.as_ref().map(|place| place.relation.clone());
+    let relation = wait
+        .place
+        .as_ref()
+        .map(|place| super::names::shown(None, &place.relation, unredacted));
     let aim = wait.statement.as_deref().map(super::aim::aim);
     let inserts = aim
         .as_ref()

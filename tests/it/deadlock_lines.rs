@@ -1,0 +1,151 @@
+//! `pg deadlocks` by the lines around a report: what a CONTEXT says, what each member's own wait says, and what neither does.
+
+use serde_json::Value;
+
+use crate::deadlocks::{folder, json, stanch, temporary};
+
+/// In a language each: a wait for an advisory lock in a function whose statement has numbers in brackets, and texts.
+fn languages() -> Vec<String> {
+    let log = std::fs::read_to_string(folder().join("context.log")).expect("a log");
+    let japanese = log
+        .replace("SQL statement ", "SQL文 ")
+        .replace("CONTEXT:", "文脈:")
+        .replace("STATEMENT:", "文:")
+        .replace("DETAIL:", "詳細:");
+    let french = log
+        .replace("SQL statement \"", "instruction SQL « ")
+        .replace("limit 1\"", "limit 1 »");
+    vec![log, japanese, french]
+}
+
+#[test]
+fn sql_of_a_context_is_no_name() {
+    for log in languages() {
+        let (_folder, path) = temporary("a.log", log.as_bytes());
+        for args in [
+            &[][..],
+            &["--json"],
+            &["-o", "md"],
+            &["-o", "csv", "--list", "members"],
+            &["-o", "csv", "--list", "groups"],
+            &["-o", "csv", "--list", "lock_waits"],
+        ] {
+            let run = stanch(&[&[path.as_str()], args].concat(), b"");
+            assert_eq!(run.code, 0, "{}", run.err);
+            for part in ["Meier", "4711", "from parent"] {
+                assert!(!run.out.contains(part), "{part}: {}", run.out);
+            }
+        }
+        let report = json(&[&path, "--unredacted"]);
+        let deadlock = &report["deadlocks"][0];
+        assert_eq!(deadlock["relations"], serde_json::json!([]), "{log}");
+        assert_eq!(deadlock["members"][0]["relation"], Value::Null);
+        let waits = report["lock_waits"]["longest"].as_array().expect("waits");
+        assert_eq!(waits.len(), 2);
+        for wait in waits {
+            assert_eq!(wait["relation"], Value::Null, "{wait}");
+        }
+        assert!(moments(&path).iter().all(|what| !what.contains("Meier")));
+    }
+}
+
+/// What a bundle and a postmortem have of it.
+fn moments(path: &str) -> Vec<String> {
+    use stanch::logs::{ScanOptions, Wanted, Zone, open, scan};
+    let options = ScanOptions {
+        wanted: Wanted::All,
+        format: None,
+        prefix: None,
+        zone: Zone::default(),
+        since: None,
+        until: None,
+    };
+    let mut events = Vec::new();
+    let opened = open(path.as_ref()).expect("a log");
+    scan(
+        opened,
+        &options,
+        &mut |event| events.push(event),
+        &mut |_, _| true,
+    )
+    .expect("it is read");
+    stanch::logs::moments(&events, &stanch::analysis::deadlocks::relations)
+        .into_iter()
+        .map(|moment| moment.what)
+        .collect()
+}
+
+/// One victim and one other, each with a statement; what each waits for is written out.
+fn circle(of: [(&str, &str); 2]) -> String {
+    let [(victim_on, victim), (other_on, other)] = of;
+    let head = "2026-11-30 22:09:10.513 UTC [11] app@shop/a ";
+    format!(
+        "{head}ERROR:  deadlock detected\n\
+         {head}DETAIL:  Process 11 waits for {victim_on}; blocked by process 12.\n\
+         \tProcess 12 waits for {other_on}; blocked by process 11.\n\
+         \tProcess 11: {victim}\n\
+         \tProcess 12: {other}\n\
+         {head}HINT:  See server log for query details.\n\
+         {head}STATEMENT:  {victim}\n"
+    )
+}
+
+/// Relations of the two, as JSON has them.
+fn relations(log: &str) -> Vec<Value> {
+    let (_folder, path) = temporary("a.log", log.as_bytes());
+    let report = json(&[&path]);
+    let members = report["deadlocks"][0]["members"].as_array().expect("two");
+    members.iter().map(|one| one["relation"].clone()).collect()
+}
+
+#[test]
+fn a_table_of_another_statement_is_not_what_is_waited_for() {
+    let several = "BEGIN; LOCK TABLE \"表三\" IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_advisory_xact_lock(-1015), count(*) from x; COMMIT";
+    let told = relations(&circle([
+        (
+            "ExclusiveLock on advisory lock [16384,4294967295,4294966281,1]",
+            several,
+        ),
+        (
+            "AccessShareLock on relation 16457 of database 16384",
+            several,
+        ),
+    ]));
+    assert_eq!(told, [Value::Null, Value::Null]);
+    let told = relations(&circle([
+        (
+            "ShareUpdateExclusiveLock on relation 16457 of database 16384",
+            several,
+        ),
+        (
+            "AccessExclusiveLock on relation 16458 of database 16384",
+            "alter table l_one add column c int",
+        ),
+    ]));
+    assert_eq!(told, ["表三", "l_one"]);
+}
+
+#[test]
+fn a_secret_is_no_name_of_a_table() {
+    let log = circle([
+        (
+            "ExclusiveLock on relation 16457 of database 16384",
+            "lock table \"password=hunter2\" in exclusive mode",
+        ),
+        (
+            "ExclusiveLock on relation 16458 of database 16384",
+            &format!("lock table \"{}\" in exclusive mode", "x".repeat(64)),
+        ),
+    ]);
+    let (_folder, path) = temporary("a.log", log.as_bytes());
+    let report = json(&[&path]);
+    let members = &report["deadlocks"][0]["members"];
+    let name = members[0]["relation"].as_str().expect("a name");
+    assert!(name.contains("not shown"), "{name}");
+    assert_eq!(members[1]["relation"], Value::Null);
+    let shown = json(&[&path, "--unredacted"]);
+    assert_eq!(
+        shown["deadlocks"][0]["members"][0]["relation"],
+        "password=hunter2"
+    );
+}
