@@ -70,6 +70,9 @@ pub enum Event {
         step: String,
         that: String,
         held: bool,
+        /// What a person was told where it isn't so; older journals don't have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        say: Option<String>,
     },
     /// A snapshot that was kept.
     Captured {

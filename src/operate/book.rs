@@ -171,6 +171,7 @@ pub async fn walk(
             return Err(error);
         }
     };
+    run.keep_the_end(&ended).await;
     if let Err(error) = run.write(Event::BookEnd { end: ended.told() }) {
         run.walker.note(&error.to_string());
     }
@@ -246,7 +247,38 @@ impl Over {
     }
 }
 
+/// What the capture at the end of a run is called.
+const AT_THE_END: &str = "at-the-end";
+
 impl Run<'_> {
+    /// Where the book has come to one of its ends, how it is then: else the evidence says that it goes on.
+    async fn keep_the_end(&mut self, ended: &Ended) {
+        if !matches!(ended, Ended::At(_)) || self.world.is_saved() || self.request.dry_run {
+            return;
+        }
+        let Some(file) = self
+            .journal
+            .as_ref()
+            .map(|journal| journal.kept(AT_THE_END))
+        else {
+            return;
+        };
+        let kept = match self.keep(&file).await {
+            Ok(()) => self
+                .write(Event::Captured {
+                    step: AT_THE_END.into(),
+                    file: file.display().to_string(),
+                })
+                .map_err(ActError::from),
+            Err(error) => Err(error),
+        };
+        // The run is over all the same.
+        if let Err(error) = kept {
+            self.walker
+                .note(&format!("how it ended isn't kept as a capture: {error}"));
+        }
+    }
+
     async fn from(&mut self, past: Option<&Past>) -> Result<Ended, ActError> {
         let at = match past {
             None => 0,

@@ -1,5 +1,6 @@
 //! The steps of a book that change nothing: reads, questions, evidence, polls, notes.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -106,6 +107,7 @@ impl Run<'_> {
                 step: step.id.text.clone(),
                 that: held.that,
                 held: holds,
+                say: (!holds).then(|| held.say.clone()),
             })?;
             match (holds, held.warn) {
                 (true, _) => {}
@@ -166,20 +168,25 @@ impl Run<'_> {
             self.walker.note("kept already: this is a saved snapshot");
             return Ok(Over::WELL);
         };
-        let snapshot = self
-            .world
-            .snapshot(Parts::TO_KEEP, self.request.round)
-            .await?;
-        bundle::write(&file, &snapshot).map_err(|error| ActError::Evidence {
-            path: file.clone(),
-            error,
-        })?;
+        self.keep(&file).await?;
         self.walker.note(&format!("kept in {}", file.display()));
         self.write(Event::Captured {
             step: step.id.text.clone(),
             file: file.display().to_string(),
         })?;
         Ok(Over::WELL)
+    }
+
+    /// Everything, as it is now, into a file of this name.
+    pub(super) async fn keep(&self, file: &Path) -> Result<(), ActError> {
+        let snapshot = self
+            .world
+            .snapshot(Parts::TO_KEEP, self.request.round)
+            .await?;
+        bundle::write(file, &snapshot).map_err(|error| ActError::Evidence {
+            path: file.to_path_buf(),
+            error,
+        })
     }
 
     pub(super) async fn poll(&mut self, step: &Step, poll: &Poll) -> Result<Over, ActError> {

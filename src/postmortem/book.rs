@@ -1,6 +1,6 @@
 //! Where a walk left the book's straight way: what the book itself may have to learn.
 
-use super::runs::{Words, book};
+use super::runs::{Words, book, not_expected};
 use crate::journal::{Event, Record};
 use crate::runbook::Kind;
 
@@ -91,7 +91,8 @@ fn departure<'e>(event: &'e Event, words: &Words<'_>) -> Option<(&'e str, String
             step,
             that,
             held: false,
-        } => (step, format!("not as the book expects it: {that}")),
+            say,
+        } => (step, not_expected(that, say.as_deref())),
         Event::Note {
             step,
             question,

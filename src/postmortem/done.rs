@@ -171,7 +171,8 @@ impl Run {
                 }
                 Event::StepEnd { step, came, .. } if came == "well" => {
                     if let Some(awaited) = words.awaited(step) {
-                        run.held = Some((record.at, awaited.to_owned()));
+                        let title = words.title(step);
+                        run.held = Some((record.at, format!("{title} ({awaited})")));
                     }
                 }
                 Event::StepStart { step: id } => step = Some(id.clone()),
@@ -216,7 +217,12 @@ impl Run {
                 }
                 Event::BookEnd { end } => run.end = Some(end.clone()),
                 Event::RunEnd { code } => {
-                    run.end.get_or_insert_with(|| code_words(*code));
+                    let words = match (run.what.starts_with("runbook "), *code) {
+                        // Of an act it speaks of what was done, not of what is found.
+                        (false, 0) => "as it was asked for (exit code 0)".to_owned(),
+                        (_, code) => code_words(code),
+                    };
+                    run.end.get_or_insert(words);
                 }
                 _ => {}
             }

@@ -215,6 +215,10 @@ impl Frame {
         match id.name().split('.').next() {
             Some("lock") => [blocked, wait, 0],
             Some("conn") => [used, self.refusals.len() as u64, age],
+            Some("tx") if id == FindingId::TxIdleInTransaction => {
+                let idle = self.states.map_or(0, |s| s.idle_in_transaction + s.aborted);
+                [idle as u64, age, 0]
+            }
             Some("tx") => [age, 0, 0],
             Some("queue") => [self.redis.as_ref().map_or(0, |redis| redis.jobs), 0, 0],
             Some("redis") => [0; 3],

@@ -339,7 +339,7 @@ mod tests {
             let body = format!("{head}{rows}");
             let all = with(&[("actions", &body)]);
             all.into_iter()
-                .map(|(line, what)| (line.wrapping_sub(43), what))
+                .map(|(line, what)| (line.wrapping_sub(46), what))
                 .collect()
         };
         assert_eq!(of("| a \\| b | ana | 2027-01-10 | Detect |\n"), []);

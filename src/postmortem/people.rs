@@ -41,7 +41,7 @@ const fn question_of(
 }
 
 /// All that are compulsory, in the order of the document.
-pub const QUESTIONS: [Question; 10] = [
+pub const QUESTIONS: [Question; 11] = [
     question_of(
         "impact",
         "Impact on users",
@@ -77,6 +77,12 @@ pub const QUESTIONS: [Question; 10] = [
         "Why settings had drifted",
         "Which settings had drifted from their design, and why? Who changed them, by which way, and what will notice it next time?",
         &["had drifted"],
+    ),
+    question_of(
+        "by-hand",
+        "What was done by hand",
+        "What did people do beside stanch: which command, on what, by whom, when (UTC), and what came of it?",
+        &["done by hand"],
     ),
     question_of(
         "well",

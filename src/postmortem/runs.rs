@@ -87,6 +87,14 @@ pub(super) fn book(run: &[Record]) -> Option<Book> {
     runbook::load(texts.first()?, &shelf).ok()
 }
 
+/// In the words that a person was told, with the book's own condition.
+pub(super) fn not_expected(that: &str, say: Option<&str>) -> String {
+    match say {
+        Some(say) => format!("not as the book expects it: {say} ({that})"),
+        None => format!("not as the book expects it: {that}"),
+    }
+}
+
 /// Words of a book's steps, where they don't depend on what was found.
 pub(super) struct Words<'b>(pub Option<&'b Book>);
 

@@ -318,7 +318,7 @@ fn done(runs: &[Run]) -> String {
             false => format!("; answered {}", answers.join(", ")),
         };
         let held = run.held.as_ref().map_or(String::new(), |(at, awaited)| {
-            format!("; at {} it held that {awaited}", moment(*at, &mut day))
+            format!("; at {} it was so: {awaited}", moment(*at, &mut day))
         });
         let unknown = match run.unknown() {
             0 => String::new(),

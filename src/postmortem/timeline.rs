@@ -5,7 +5,7 @@ use super::course::{ChangeOf, Course};
 use super::document::{Gap, Of};
 use super::done::{Act, Came, Run, code_words};
 use super::frame::{Frame, Slots};
-use super::runs::{Operators, Words, book};
+use super::runs::{Operators, Words, book, not_expected};
 use crate::journal::{Event, Record};
 use crate::model::{FindingId, LogMoment, ServerRole, Severity, Timestamp, count};
 
@@ -223,7 +223,11 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             return Some((format!("step {step} {came}{next}"), true));
         }
         Event::StepEnd { step, .. } if words.awaited(step).is_some() => {
-            format!("it holds: {}", words.awaited(step).unwrap_or_default())
+            format!(
+                "it holds: {} ({})",
+                words.title(step),
+                words.awaited(step).unwrap_or_default()
+            )
         }
         Event::Answer {
             step,
@@ -238,8 +242,11 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             format!("answered {step}: {}{who}", words.answer(step, answer))
         }
         Event::Expectation {
-            that, held: false, ..
-        } => format!("not as the book expects it: {that}"),
+            that,
+            held: false,
+            say,
+            ..
+        } => not_expected(that, say.as_deref()),
         Event::Captured { .. } => "kept a capture as evidence".into(),
         Event::Note { question, text, .. } if question == "reason" => {
             format!("the reason given: \"{text}\"")

@@ -107,6 +107,7 @@ fn events() -> Vec<(i64, Event)> {
         (
             15,
             Event::Expectation {
+                say: None,
                 step: step("picture"),
                 that: "x < 85.0".into(),
                 held: false,
@@ -820,7 +821,7 @@ fn both_files_are_written_and_what_people_write_stays() {
     );
     assert_eq!(
         err,
-        format!("12 things for people to write: stanch report --lint ./{name}.md\n")
+        format!("13 things for people to write: stanch report --lint ./{name}.md\n")
     );
     let (md, page) = (
         folder.path().join(format!("{name}.md")),
@@ -911,7 +912,7 @@ fn the_lint_tells_each_line() {
     ));
     assert_eq!((code, err.as_str()), (65, ""));
     let lines: Vec<&str> = out.lines().collect();
-    assert_eq!(lines.len(), 12, "{out}");
+    assert_eq!(lines.len(), 13, "{out}");
     let text = std::fs::read_to_string(folder.path().join("postmortem-x.md")).expect("read");
     for line in lines {
         let (number, _) = line

@@ -132,6 +132,24 @@ async fn the_leak_is_drained() {
     };
     let again = crate::harness::run(command(&["triage", "--json", "--from", file]));
     assert!(again.stdout.contains("conn."), "{again:?}");
+    // And how it was at the end, so that the postmortem doesn't say that it goes on.
+    let [
+        ..,
+        Event::Captured { file, .. },
+        Event::BookEnd { .. },
+        Event::RunEnd { .. },
+    ] = &events[..]
+    else {
+        panic!("{events:#?}");
+    };
+    let again = crate::harness::run(command(&["triage", "--json", "--from", file]));
+    assert!(!again.stdout.contains("conn.leak"), "{again:?}");
+    let journal = json["journal"].as_str().expect("a path");
+    let mut report = command(&["report", "--journal", journal, "--name", "x"]);
+    report.current_dir(state.path());
+    crate::harness::run(report).expect_code(0);
+    let told = std::fs::read_to_string(state.path().join("postmortem-x.md")).expect("a report");
+    assert!(told.contains("It was over by"), "{told}");
 }
 
 /// A second time there is no leak: a false alarm, which is no fault.

@@ -38,6 +38,7 @@ pub fn blocks(postmortem: &Postmortem) -> Vec<Block> {
     all.generated("drift", parts::drift(postmortem));
     all.ask("settings", 3);
     all.generated("done", parts::done(postmortem));
+    all.ask("by-hand", 3);
     all.generated("lessons-label", "## Lessons\n".into());
     for name in ["well", "wrong", "lucky"] {
         all.ask(name, 3);

@@ -14,8 +14,8 @@ use crate::cli::fault::Fault;
 use crate::cli::log_moments;
 use crate::cli::settings::{self, ActSettings};
 use crate::journal::{self, Event, Record};
-use crate::model::{LogMoment, Pid, Target, Timestamp};
-use crate::postmortem::{self, Course, Material, Postmortem};
+use crate::model::{Pid, Target, Timestamp, counted};
+use crate::postmortem::{self, Course, Gap, Material, Postmortem};
 use crate::view;
 
 /// Everything is read and put together.
@@ -59,8 +59,21 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
     for (course, server) in courses.iter_mut().zip(servers) {
         course.target.get_or_insert_with(|| server.target.clone());
     }
-    let mut told = beside.logs;
-    told.extend(of_logs(&args.log, &courses, &records)?);
+    let (mut told, mut gaps) = (beside.logs, beside.gaps);
+    for (log, read) in of_logs(&args.log, &courses, &records)? {
+        // Of what a timeline has no room for it is said that it is missing.
+        if let Some(first) = read.moments.first().filter(|_| read.left_out > 0) {
+            let older = counted(read.left_out, "older moment");
+            gaps.push(Gap {
+                at: first.at,
+                server: None,
+                what: "log".into(),
+                why: format!("{log}: {older} left out"),
+            });
+        }
+        told.push((log, read.moments));
+    }
+    gaps.sort_by_key(|gap| gap.at);
     let logs = told.iter().map(|(log, all)| (log.clone(), all.len()));
     let logs: Vec<(String, usize)> = logs.collect();
     let log = postmortem::once(told.into_iter().map(|(_, moments)| moments).collect());
@@ -78,7 +91,7 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
         supplies,
         course,
         others: courses,
-        gaps: beside.gaps,
+        gaps,
         records,
         log,
         logs,
@@ -92,7 +105,7 @@ fn of_logs(
     logs: &[PathBuf],
     courses: &[Course],
     records: &[Vec<Record>],
-) -> Result<Vec<(String, Vec<LogMoment>)>, Fault> {
+) -> Result<Vec<(String, log_moments::Told)>, Fault> {
     const AFTER: TimeDelta = TimeDelta::hours(1);
     let captured = courses
         .iter()
@@ -107,10 +120,8 @@ fn of_logs(
         .map(|at| Timestamp::new(at.utc() + AFTER));
     let mut all = Vec::new();
     for log in logs {
-        all.push((
-            captures::name(log),
-            log_moments::of(log, first, last, &mut |_, _| true)?.moments,
-        ));
+        let told = log_moments::of(log, first, last, &mut |_, _| true)?;
+        all.push((captures::name(log), told));
     }
     Ok(all)
 }

@@ -103,16 +103,13 @@ fn told(record: &Record) -> String {
                 .collect();
             format!("{step}: {}", all.join(", "))
         }
-        Event::Expectation { that, held, .. } => {
-            format!(
-                "{}: {that}",
-                if *held {
-                    "as expected"
-                } else {
-                    "not as expected"
-                }
-            )
-        }
+        Event::Expectation {
+            that, held, say, ..
+        } => match (held, say) {
+            (true, _) => format!("as expected: {that}"),
+            (false, Some(say)) => format!("not as expected: {say} ({that})"),
+            (false, None) => format!("not as expected: {that}"),
+        },
         Event::Captured { file, .. } => format!("kept {file}"),
         Event::Note { question, text, .. } => format!("{question} {text}"),
         Event::BookEnd { end } => format!("ended: {end}"),
