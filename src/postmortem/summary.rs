@@ -324,9 +324,13 @@ fn done(runs: &[Run]) -> String {
             0 => String::new(),
             n => format!(" THE OUTCOME OF {n} IS NOT KNOWN."),
         };
+        // A command is called as it was typed.
+        let what = match run.what.starts_with("pg ") {
+            true => format!("stanch {}", run.what),
+            false => capital(&run.what),
+        };
         format!(
-            "{}{dry}, by {}, {span}: {}{answers}{held}; {end}.{unknown}",
-            capital(&run.what),
+            "{what}{dry}, by {}, {span}: {}{answers}{held}; {end}.{unknown}",
             run.operator,
             run.sum()
         )

@@ -185,8 +185,13 @@ pub fn sources(of: &Postmortem) -> String {
         };
         let names = match group {
             [one] => code(&one.name, false),
+            [first, second] => format!(
+                "{} and {}",
+                code(&first.name, false),
+                code(&second.name, false)
+            ),
             [first, .., last] => format!(
-                "{} from {} to {}",
+                "{}, the first {}, the last {}",
                 count(group.len(), "file"),
                 code(&first.name, false),
                 code(&last.name, false)
