@@ -94,10 +94,14 @@ fn words(
             };
             format!("deadlock: {among}{place}")
         }
+        LogWhat::BareDeadlock => format!("deadlock: {} among others", who(&event.session)),
         LogWhat::LockWait(wait) => {
             let on = wait.place.as_ref().map_or_else(
                 || "a lock".into(),
-                |place| format!("a row of {}", place.relation),
+                |place| {
+                    let what = if place.index { "key" } else { "row" };
+                    format!("a {what} of {}", place.relation)
+                },
             );
             match wait.stage {
                 LogWaitStage::StillWaiting => format!("{} waits for {on}", who(&event.session)),

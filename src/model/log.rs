@@ -78,6 +78,8 @@ impl LogSession {
 pub enum LogWhat {
     /// The server broke a circle of waiting: this process is the victim.
     Deadlock(LogDeadlock),
+    /// The same where the log has nothing but the error's first line.
+    BareDeadlock,
     /// A line of log_lock_waits (or, from 18 on, log_lock_failures).
     LockWait(LogLockWait),
     /// A login was refused: no slot of the kind that the SQLSTATE's message names.

@@ -149,3 +149,56 @@ fn a_secret_is_no_name_of_a_table() {
         "password=hunter2"
     );
 }
+
+/// What log_error_verbosity = terse leaves of two deadlocks, the second of them in Japanese.
+const TERSE: &str = "\
+2026-11-30 22:09:05.513 UTC [11] LOG:  process 11 detected deadlock while waiting for ShareLock on transaction 7 after 50.1 ms
+2026-11-30 22:09:05.513 UTC [11] STATEMENT:  update t set a = 1
+2026-11-30 22:09:05.514 UTC [11] ERROR:  deadlock detected at character 8
+2026-11-30 22:09:05.514 UTC [11] STATEMENT:  update t set a = 1
+2026-11-30 22:09:06.514 UTC [11] ERROR:  デッドロックを検出しました
+2026-11-30 22:09:06.514 UTC [11] STATEMENT:  update t set a = 1
+2026-11-30 22:09:07.514 UTC [12] ERROR:  relation \"deadlock detected\" does not exist
+";
+
+#[test]
+fn deadlocks_without_a_circle_are_deadlocks() {
+    let errors: String = TERSE
+        .lines()
+        .filter(|line| !line.contains(" LOG: "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let nobody = errors.replace("[11] ", "").replace("[12] ", "");
+    for log in [TERSE, &errors, &nobody] {
+        let (_folder, path) = temporary("a.log", log.as_bytes());
+        let run = stanch(&[&path, "--check"], b"");
+        assert_eq!(run.code, 1, "{}", run.out);
+        assert!(!run.out.contains("no deadlock"), "{}", run.out);
+        assert!(
+            run.out.contains("2 deadlocks without a circle"),
+            "{}",
+            run.out
+        );
+        let report = json(&[&path]);
+        assert_eq!(report["deadlocks_total"], 0);
+        assert_eq!(report["deadlocks_without_circle"], 2, "{log}");
+        // The same log once more tells of no others.
+        let twice = json(&[&path, &path]);
+        assert_eq!(twice["deadlocks_without_circle"], 2);
+        assert_eq!(
+            moments(&path)
+                .iter()
+                .filter(|what| what.starts_with("deadlock"))
+                .count(),
+            1,
+            "alike within a minute"
+        );
+    }
+    let both = std::fs::read_to_string(folder().join("english.log")).expect("a log") + TERSE;
+    let (_folder, path) = temporary("a.log", both.as_bytes());
+    let report = json(&[&path]);
+    assert_eq!(report["deadlocks_total"], 9);
+    assert_eq!(report["deadlocks_without_circle"], 2);
+    let run = stanch(&[&path], b"");
+    assert!(run.out.contains("; 2 more without a circle"), "{}", run.out);
+}

@@ -10,7 +10,7 @@ use super::order;
 use super::report::{Deadlock, Deadlocks, Group, Hour, session, told};
 use super::waits::Waits;
 use crate::model::{
-    LogBefore, LogDeadlock, LogEvent, LogObject, LogSession, LogWhat, Pid, Timestamp,
+    LogBefore, LogDeadlock, LogEvent, LogObject, LogSession, LogWaitStage, LogWhat, Pid, Timestamp,
 };
 use crate::sql;
 
@@ -53,6 +53,10 @@ struct Counting {
 pub struct Collector {
     unredacted: bool,
     total: u64,
+    /// Of each process the lines that a deadlock was found, and the circles.
+    ends: BTreeMap<Pid, [u64; 2]>,
+    /// Errors without a circle.
+    bare: u64,
     ungrouped: u64,
     by_key: BTreeMap<String, usize>,
     groups: Vec<Counting>,
@@ -95,6 +99,9 @@ impl Collector {
                     return;
                 }
                 self.name(deadlock, event.at);
+                if let Some(victim) = deadlock.edges.first() {
+                    self.end(victim.pid, 1);
+                }
                 self.deadlock(event);
             }
             LogWhat::LockWait(wait) => {
@@ -112,6 +119,13 @@ impl Collector {
                 }
                 let wait = wait.clone();
                 self.waits.add(&event, &wait, of, self.unredacted);
+                if wait.stage == LogWaitStage::Deadlock {
+                    self.end(wait.pid, 0);
+                }
+            }
+            LogWhat::BareDeadlock => {
+                let known = again(&mut self.told, event.at, false, &(event.pid, "bare"));
+                self.bare += u64::from(!known);
             }
             LogWhat::Canceled { .. } | LogWhat::Terminated { .. } => {
                 if let Some(pid) = event.pid {
@@ -120,6 +134,23 @@ impl Collector {
             }
             _ => {}
         }
+    }
+
+    fn end(&mut self, pid: Pid, what: usize) {
+        if self.ends.len() >= SESSIONS && !self.ends.contains_key(&pid) {
+            self.ends.pop_first();
+        }
+        self.ends.entry(pid).or_default()[what] += 1;
+    }
+
+    /// A deadlock has a line that it was found, an error, or both; whose error it is an unknown prefix may not tell.
+    fn without_circle(&self) -> u64 {
+        let found: u64 = self
+            .ends
+            .values()
+            .map(|[found, circles]| found.saturating_sub(*circles))
+            .sum();
+        found.max(self.bare)
     }
 
     /// Whose process it is, for this event and for deadlocks shortly before.
@@ -233,6 +264,7 @@ impl Collector {
 
     /// The groups by count, and all that is listed by time.
     pub fn finish(self) -> Deadlocks {
+        let without_circle = self.without_circle();
         let unredacted = self.unredacted;
         let mut groups = self.groups;
         let mut order: Vec<usize> = (0..groups.len()).collect();
@@ -308,6 +340,7 @@ impl Collector {
             groups: told_groups,
             lock_waits: self.waits.finish(),
             deadlocks_total: self.total,
+            deadlocks_without_circle: without_circle,
             ungrouped: self.ungrouped,
             repeated: self.repeated,
             repeated_waits: self.repeated_waits,
@@ -435,7 +468,7 @@ fn key(deadlock: &LogDeadlock, victim: Option<Pid>) -> (String, Vec<String>) {
 mod tests {
     use super::*;
     use crate::analysis::deadlocks::{Basis, Shape, WaitEnd};
-    use crate::model::{LockMode, LogEdge, LogLockWait, LogPlace, LogWaitStage, Millis};
+    use crate::model::{LockMode, LogEdge, LogLockWait, LogPlace, Millis};
 
     fn at(second: i64) -> Option<Timestamp> {
         chrono::DateTime::from_timestamp(1_780_000_000 + second, 0).map(Timestamp::new)
