@@ -64,10 +64,12 @@ fn deadlock(record: &Record) -> Option<LogWhat> {
     {
         first.statement = statement(own);
     }
-    let place = edges.first().and_then(|edge| place(record, &edge.on));
+    if let Some(victim) = edges.first_mut() {
+        victim.place = place(record, &victim.on);
+        victim.inner = inner(record);
+    }
     Some(LogWhat::Deadlock(LogDeadlock {
         edges,
-        place,
         before: Vec::new(),
     }))
 }
@@ -80,7 +82,7 @@ fn bare(record: &Record) -> Option<LogWhat> {
         // A parser's place may follow: `at character 22`.
         rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(|c: char| c.is_ascii_digit()))
     });
-    let alone = record.detail.is_none() && record.context.is_none();
+    let alone = record.detail.is_none() && record.context.is_none() && !record.aside;
     let coded = record
         .sqlstate
         .as_deref()
@@ -94,6 +96,10 @@ fn place(record: &Record, on: &LogObject) -> Option<LogPlace> {
     matches!(on, LogObject::Transaction { .. })
         .then(|| locktext::place(context))
         .flatten()
+}
+
+fn inner(record: &Record) -> Option<String> {
+    statement(&locktext::inner(record.context.as_deref()?)?)
 }
 
 /// The text of each process, in the order of the edges: `Process 1: …`, which may go on over lines.
@@ -179,6 +185,7 @@ fn wait(record: &Record) -> Option<LogWhat> {
         queue,
         place,
         statement: record.statement.as_deref().and_then(statement),
+        inner: inner(record),
     }))
 }
 

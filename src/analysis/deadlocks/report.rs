@@ -324,7 +324,7 @@ pub fn told(kept: &Kept, unredacted: bool) -> Option<Deadlock> {
     let LogWhat::Deadlock(deadlock) = &event.what else {
         return None;
     };
-    let wants = wants(deadlock, event.pid, unredacted);
+    let wants = wants(deadlock, unredacted);
     let sessions: Vec<LogSession> = deadlock
         .edges
         .iter()
