@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::TimeDelta;
 
 use super::fault::Fault;
-use crate::analysis::deadlocks::relations;
+use crate::analysis::deadlocks::{Waiting, relations};
 use crate::logs::{self, ScanOptions, Wanted, Zone};
 use crate::model::{LogEvent, LogMoment, Timestamp};
 use crate::sql;
@@ -47,7 +47,9 @@ pub fn of(
     };
     let mut newest = Newest::default();
     let mut events: Vec<LogEvent> = Vec::new();
-    let mut take = |event: LogEvent| {
+    let mut waiting = Waiting::default();
+    let mut take = |mut event: LogEvent| {
+        waiting.meet(&mut event);
         events.push(event);
         if events.len() >= AT_ONCE {
             newest.add(logs::moments(&std::mem::take(&mut events), &relations));

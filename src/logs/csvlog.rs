@@ -121,6 +121,7 @@ fn record(fields: &[Field], zone: &mut Zone) -> Option<Record> {
         message: text(MESSAGE),
         detail: some(14),
         context: some(18),
+        aside: false,
         statement: some(19),
     })
 }

@@ -9,6 +9,8 @@ use crate::model::{
 };
 use crate::sql;
 
+/// The error's words, where nothing else of it may be in the log.
+pub const DEADLOCK: [&str; 2] = ["deadlock detected", "デッドロックを検出しました"];
 /// Of a statement so much is kept.
 const STATEMENT: usize = 16 << 10;
 
@@ -16,6 +18,7 @@ const STATEMENT: usize = 16 << 10;
 pub fn event(record: &Record) -> Option<LogEvent> {
     let what = deadlock(record)
         .or_else(|| wait(record))
+        .or_else(|| bare(record))
         .or_else(|| by_sqlstate(record))
         .or_else(|| by_words(&record.message).map(LogWhat::Server))?;
     let first = match &what {
@@ -28,10 +31,9 @@ pub fn event(record: &Record) -> Option<LogEvent> {
         // Without %p in the prefix: the victim reports itself first, a waiter names itself.
         pid: record.pid.or(first),
         session: record.session.clone().or(&authorized(&record.message)),
-        sqlstate: record
-            .sqlstate
-            .clone()
-            .or_else(|| matches!(what, LogWhat::Deadlock(_)).then(|| "40P01".to_owned())),
+        sqlstate: record.sqlstate.clone().or_else(|| {
+            matches!(what, LogWhat::Deadlock(_) | LogWhat::BareDeadlock).then(|| "40P01".to_owned())
+        }),
         what,
     })
 }
@@ -62,12 +64,30 @@ fn deadlock(record: &Record) -> Option<LogWhat> {
     {
         first.statement = statement(own);
     }
-    let place = edges.first().and_then(|edge| place(record, &edge.on));
+    if let Some(victim) = edges.first_mut() {
+        victim.place = place(record, &victim.on);
+        victim.inner = inner(record);
+    }
     Some(LogWhat::Deadlock(LogDeadlock {
         edges,
-        place,
         before: Vec::new(),
     }))
+}
+
+/// By log_error_verbosity = terse only the error's own words are left. Who raises an error of the same words has a
+/// CONTEXT, unless the log is a terse one.
+fn bare(record: &Record) -> Option<LogWhat> {
+    let says = DEADLOCK.iter().any(|words| {
+        let rest = record.message.strip_prefix(words);
+        // A parser's place may follow: `at character 22`.
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(|c: char| c.is_ascii_digit()))
+    });
+    let alone = record.detail.is_none() && record.context.is_none() && !record.aside;
+    let coded = record
+        .sqlstate
+        .as_deref()
+        .is_none_or(|code| code == "40P01");
+    (says && alone && coded).then_some(LogWhat::BareDeadlock)
 }
 
 /// Only of a transaction's end the server says for which row it is.
@@ -76,6 +96,10 @@ fn place(record: &Record, on: &LogObject) -> Option<LogPlace> {
     matches!(on, LogObject::Transaction { .. })
         .then(|| locktext::place(context))
         .flatten()
+}
+
+fn inner(record: &Record) -> Option<String> {
+    statement(&locktext::inner(record.context.as_deref()?)?)
 }
 
 /// The text of each process, in the order of the edges: `Process 1: …`, which may go on over lines.
@@ -161,6 +185,7 @@ fn wait(record: &Record) -> Option<LogWhat> {
         queue,
         place,
         statement: record.statement.as_deref().and_then(statement),
+        inner: inner(record),
     }))
 }
 
@@ -322,6 +347,28 @@ mod tests {
             ..record(open)
         };
         assert_eq!(edges(&coded).len(), 1);
+    }
+
+    #[test]
+    fn an_error_without_its_circle() {
+        let of = |message: &str, context: Option<&str>| {
+            event(&Record {
+                message: message.into(),
+                context: context.map(str::to_owned),
+                ..Record::default()
+            })
+            .map(|event| (event.what, event.sqlstate))
+        };
+        for message in [
+            "deadlock detected",
+            "deadlock detected at character 22",
+            "デッドロックを検出しました",
+        ] {
+            let told = (LogWhat::BareDeadlock, Some("40P01".to_owned()));
+            assert_eq!(of(message, None), Some(told), "{message}");
+        }
+        assert_eq!(of("deadlock detected", Some("PL/pgSQL function f()")), None);
+        assert_eq!(of("deadlock detected by the nightly job", None), None);
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub fn record(line: &[u8], zone: &mut Zone) -> Option<Record> {
         message: line.message?,
         detail: line.detail,
         context: line.context,
+        aside: false,
         statement: line.statement,
     })
 }

@@ -44,6 +44,8 @@ pub fn edge(line: &str) -> Option<LogEdge> {
         mode,
         blocked_by: pid(*last)?,
         statement: None,
+        place: None,
+        inner: None,
     })
 }
 
@@ -122,6 +124,33 @@ pub fn place(context: &str) -> Option<LogPlace> {
         index,
         foreign_key,
     })
+}
+
+/// `SQL statement "…"` right behind the place: what a function does while it waits. Of a foreign key's check nothing.
+pub fn inner(context: &str) -> Option<String> {
+    if place(context).is_some_and(|place| place.foreign_key) {
+        return None;
+    }
+    let lines: Vec<&str> = own_lines(context)
+        .skip_while(|line| row(line).is_some())
+        .collect();
+    let (at, open) = lines
+        .first()?
+        .char_indices()
+        .find(|(_, c)| QUOTES.iter().any(|(open, _)| open == c))?;
+    let (_, close) = QUOTES.iter().find(|(known, _)| *known == open)?;
+    // The word for a function's own statements stands before the quotes, and never a function's name.
+    if !lines[0][..at].contains("SQL") {
+        return None;
+    }
+    let ends = |n: usize| {
+        let behind = lines.get(n + 1).is_none_or(|next| next.contains("SQL"));
+        lines[n].ends_with(*close) && behind
+    };
+    let last = (0..lines.len()).find(|n| ends(*n))?;
+    let whole = lines[..=last].join("\n");
+    let text = whole[at + open.len_utf8()..].strip_suffix(*close)?;
+    Some(text.trim_matches([' ', '\u{a0}', '\u{202f}']).to_owned())
 }
 
 /// Lines of a CONTEXT behind those that only say which lock it is.
@@ -649,6 +678,27 @@ mod tests {
         let behind =
             "waiting for ShareLock on transaction 5\nwhile updating tuple (0,2) in relation \"t\"";
         assert_eq!(place(behind).expect("a place").relation, "t");
+    }
+
+    #[test]
+    fn the_statement_of_a_function() {
+        let cases = [
+            (
+                "while updating tuple (0,2) in relation \"t\"\nSQL statement \"update t\n set a = \"b\"\nwhere id = 1\"\nPL/pgSQL function f() line 3",
+                Some("update t\n set a = \"b\"\nwhere id = 1"),
+            ),
+            (
+                "SQL文 \"LOCK TABLE \"表三\" IN SHARE MODE\"\nPL/pgSQL関数inline_code_blockの1行目 - SQL ステートメント",
+                Some("LOCK TABLE \"表三\" IN SHARE MODE"),
+            ),
+            ("instruction SQL « lock table t »", Some("lock table t")),
+            ("SQL function \"f\" statement 1", None),
+            ("while updating tuple (0,2) in relation \"t\"", None),
+            ("PL/pgSQL function f(\"x\") line 1 at PERFORM", None),
+        ];
+        for (context, statement) in cases {
+            assert_eq!(inner(context).as_deref(), statement, "{context}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use crate::model::{
     LogCancellation, LogDeadlock, LogEvent, LogMoment, LogServer, LogSession, LogTermination,
-    LogWaitStage, LogWhat, Pid, Timestamp,
+    LogWaitStage, LogWhat, Timestamp,
 };
 
 /// Alike and no further apart than this is one moment.
@@ -15,7 +15,7 @@ const APART: TimeDelta = TimeDelta::minutes(1);
 /// `relations`: all that a deadlock is about, by its statements.
 pub fn moments(
     events: &[LogEvent],
-    relations: &dyn Fn(&LogDeadlock, Option<Pid>) -> Vec<String>,
+    relations: &dyn Fn(&LogDeadlock) -> Vec<String>,
 ) -> Vec<LogMoment> {
     let mut timed: Vec<(Timestamp, &LogEvent)> = events
         .iter()
@@ -51,10 +51,7 @@ pub fn moments(
 }
 
 /// Without any statement.
-fn words(
-    event: &LogEvent,
-    relations: &dyn Fn(&LogDeadlock, Option<Pid>) -> Vec<String>,
-) -> Option<String> {
+fn words(event: &LogEvent, relations: &dyn Fn(&LogDeadlock) -> Vec<String>) -> Option<String> {
     let who = |session: &LogSession| {
         session
             .application_name
@@ -79,9 +76,12 @@ fn words(
                 .collect();
             names.sort();
             names.dedup();
-            let mut on = relations(deadlock, event.pid);
+            let mut on = relations(deadlock);
             if on.is_empty() {
-                on.extend(deadlock.place.as_ref().map(|place| place.relation.clone()));
+                let places = deadlock.edges.iter().filter_map(|edge| edge.place.as_ref());
+                on.extend(places.map(|place| place.relation.clone()));
+                on.sort();
+                on.dedup();
             }
             let place = match on.as_slice() {
                 [] => String::new(),
@@ -94,10 +94,14 @@ fn words(
             };
             format!("deadlock: {among}{place}")
         }
+        LogWhat::BareDeadlock => format!("deadlock: {} among others", who(&event.session)),
         LogWhat::LockWait(wait) => {
             let on = wait.place.as_ref().map_or_else(
                 || "a lock".into(),
-                |place| format!("a row of {}", place.relation),
+                |place| {
+                    let what = if place.index { "key" } else { "row" };
+                    format!("a {what} of {}", place.relation)
+                },
             );
             match wait.stage {
                 LogWaitStage::StillWaiting => format!("{} waits for {on}", who(&event.session)),

@@ -11,6 +11,8 @@ pub struct Record {
     pub message: String,
     pub detail: Option<String>,
     pub context: Option<String>,
+    /// It has a HINT or another such part, in the stderr format.
+    pub aside: bool,
     pub statement: Option<String>,
 }
 

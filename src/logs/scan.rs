@@ -20,7 +20,7 @@ const LOCKS: &str = "eLock|57014|55P03|57P0|canceling statement due|terminating 
 /// What else a timeline has, by SQLSTATE and by words.
 const ALL: &str = "eLock|53300|57014|55P03|57P0|25P03|25P04|too many c|connection slots are|canceling statement due\
     |terminating connection|database system |starting PostgreSQL|shutdown request|terminated by signal\
-    |クライアント数が|ステートメントをキャンセル|接続を終了|データベースシステム|を起動しています|シャットダウン|シグナル";
+    |deadlock detected|デッドロックを検出し|クライアント数が|ステートメントをキャンセル|接続を終了|データベースシステム|を起動しています|シャットダウン|シグナル";
 /// How much of what came before is kept, for who a process is and what it did.
 const BEHIND: usize = 1 << 20;
 /// How far a message may go on behind the place where it was found.
@@ -60,6 +60,8 @@ pub struct ScanOptions {
 /// A search for one word is much quicker than for several: what ends a wait is looked for only where one is open.
 struct Finder {
     one: memmem::Finder<'static>,
+    /// Errors whose DETAIL may be left out.
+    bare: [memmem::Finder<'static>; 2],
     several: Option<Regex>,
     always: bool,
 }
@@ -72,16 +74,27 @@ impl Finder {
         };
         Self {
             one: memmem::Finder::new(b"eLock"),
+            bare: events::DEADLOCK.map(memmem::Finder::new),
             several: Regex::new(words).ok(),
             always: wanted == Wanted::All,
         }
     }
 
-    fn find(&self, bytes: &[u8], waiting: bool) -> Option<usize> {
-        match &self.several {
+    fn find(&self, bytes: &[u8], waiting: bool, format: LogFormat) -> Option<usize> {
+        let found = match &self.several {
             Some(words) if waiting || self.always => words.find(bytes).map(|found| found.start()),
             _ => self.one.find(bytes),
+        };
+        if format != LogFormat::Stderr {
+            return found;
         }
+        // Only what lies before, so that nothing is searched twice.
+        let before = &bytes[..found.unwrap_or(bytes.len())];
+        self.bare
+            .iter()
+            .filter_map(|words| words.find(before))
+            .min()
+            .or(found)
     }
 }
 
@@ -101,7 +114,7 @@ pub fn scan(
     let mut at = 0;
     loop {
         let waiting = scan.window.base + (at as u64) < scan.waiting_until;
-        let found = finder.find(&scan.window.bytes()[at..], waiting);
+        let found = finder.find(&scan.window.bytes()[at..], waiting, scan.tally.format);
         let Some(hit) = found.map(|found| at + found) else {
             if scan.window.ended || scan.tally.stopped.is_some() {
                 break;
@@ -271,7 +284,10 @@ impl Scan {
         if outside {
             return;
         }
-        let of_locks = matches!(event.what, LogWhat::Deadlock(_) | LogWhat::LockWait(_));
+        let of_locks = matches!(
+            event.what,
+            LogWhat::Deadlock(_) | LogWhat::BareDeadlock | LogWhat::LockWait(_)
+        );
         match event.at {
             // What ends a wait isn't looked for itself.
             _ if options.wanted == Wanted::Locks && !of_locks => {}

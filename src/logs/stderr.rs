@@ -409,7 +409,8 @@ fn take(record: &mut Record, entry: Entry<'_>) {
             record.detail = Some(text);
         }
         Label::Unknown if record.message.is_empty() => record.message = text,
-        Label::Unknown | Label::Aside => {}
+        Label::Unknown => {}
+        Label::Aside => record.aside = true,
     }
 }
 

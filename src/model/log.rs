@@ -78,6 +78,8 @@ impl LogSession {
 pub enum LogWhat {
     /// The server broke a circle of waiting: this process is the victim.
     Deadlock(LogDeadlock),
+    /// The same where the log has nothing but the error's first line.
+    BareDeadlock,
     /// A line of log_lock_waits (or, from 18 on, log_lock_failures).
     LockWait(LogLockWait),
     /// A login was refused: no slot of the kind that the SQLSTATE's message names.
@@ -98,8 +100,6 @@ pub enum LogWhat {
 pub struct LogDeadlock {
     /// Each waits for the next, the last for the first.
     pub edges: Vec<LogEdge>,
-    /// Where the victim stood.
-    pub place: Option<LogPlace>,
     /// What lines shortly before tell of the processes in the circle.
     pub before: Vec<LogBefore>,
 }
@@ -112,6 +112,10 @@ pub struct LogEdge {
     pub blocked_by: Pid,
     /// As the server wrote it, with secrets reduced and the end of a very long one cut.
     pub statement: Option<String>,
+    /// Where it stands, and inside of a function the statement that waits: the victim's by the report, the others' by
+    /// the lines of their own waits.
+    pub place: Option<LogPlace>,
+    pub inner: Option<String>,
 }
 
 /// A process of the circle, in lines before the report.
@@ -179,6 +183,8 @@ pub struct LogLockWait {
     pub queue: Vec<Pid>,
     pub place: Option<LogPlace>,
     pub statement: Option<String>,
+    /// The statement of a function that waits, where it is one of its.
+    pub inner: Option<String>,
 }
 
 /// How far a wait has come.

@@ -149,3 +149,165 @@ fn a_secret_is_no_name_of_a_table() {
         "password=hunter2"
     );
 }
+
+/// What log_error_verbosity = terse leaves of two deadlocks, the second of them in Japanese.
+const TERSE: &str = "\
+2026-11-30 22:09:05.513 UTC [11] LOG:  process 11 detected deadlock while waiting for ShareLock on transaction 7 after 50.1 ms
+2026-11-30 22:09:05.513 UTC [11] STATEMENT:  update t set a = 1
+2026-11-30 22:09:05.514 UTC [11] ERROR:  deadlock detected at character 8
+2026-11-30 22:09:05.514 UTC [11] STATEMENT:  update t set a = 1
+2026-11-30 22:09:06.514 UTC [11] ERROR:  デッドロックを検出しました
+2026-11-30 22:09:06.514 UTC [11] STATEMENT:  update t set a = 1
+2026-11-30 22:09:07.514 UTC [12] ERROR:  relation \"deadlock detected\" does not exist
+";
+
+#[test]
+fn deadlocks_without_a_circle_are_deadlocks() {
+    let errors: String = TERSE
+        .lines()
+        .filter(|line| !line.contains(" LOG: "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let nobody = errors.replace("[11] ", "").replace("[12] ", "");
+    for log in [TERSE, &errors, &nobody] {
+        let (_folder, path) = temporary("a.log", log.as_bytes());
+        let run = stanch(&[&path, "--check"], b"");
+        assert_eq!(run.code, 1, "{}", run.out);
+        assert!(!run.out.contains("no deadlock"), "{}", run.out);
+        assert!(
+            run.out.contains("2 deadlocks without a circle"),
+            "{}",
+            run.out
+        );
+        let report = json(&[&path]);
+        assert_eq!(report["deadlocks_total"], 0);
+        assert_eq!(report["deadlocks_without_circle"], 2, "{log}");
+        // The same log once more tells of no others.
+        let twice = json(&[&path, &path]);
+        assert_eq!(twice["deadlocks_without_circle"], 2);
+        assert_eq!(
+            moments(&path)
+                .iter()
+                .filter(|what| what.starts_with("deadlock"))
+                .count(),
+            1,
+            "alike within a minute"
+        );
+    }
+    let both = std::fs::read_to_string(folder().join("english.log")).expect("a log") + TERSE;
+    let (_folder, path) = temporary("a.log", both.as_bytes());
+    let report = json(&[&path]);
+    assert_eq!(report["deadlocks_total"], 9);
+    assert_eq!(report["deadlocks_without_circle"], 2);
+    let run = stanch(&[&path], b"");
+    assert!(run.out.contains("; 2 more without a circle"), "{}", run.out);
+}
+
+/// Of a real server: of each circle the members with what each waits for, and what kind it is.
+#[test]
+fn each_member_waits_for_what_its_own_line_says() {
+    let report = json(&["members.csv"]);
+    let told: Vec<(&str, Vec<(&str, &str)>)> = report["deadlocks"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|deadlock| {
+            let members = deadlock["members"].as_array().expect("members");
+            (
+                deadlock["shape"].as_str().expect("a word"),
+                members
+                    .iter()
+                    .map(|member| {
+                        (
+                            member["relation"].as_str().unwrap_or("-"),
+                            member["waits_for"]["on"].as_str().expect("words"),
+                        )
+                    })
+                    .collect(),
+            )
+        })
+        .collect();
+    let expected = [
+        // The second's text was cut in the middle of a long comment.
+        (
+            "unique_key",
+            vec![("uniq", "uniq k 156"), ("uniq", "uniq k 155")],
+        ),
+        // A function in a function, a function, and a plain statement.
+        (
+            "foreign_key",
+            vec![
+                ("parent", "a row of parent"),
+                ("従業員 表.明細", "従業員 表.明細 id 160"),
+                ("-", "advisory lock (7, 1005)"),
+            ],
+        ),
+        // A function, and a parameter.
+        (
+            "row_order",
+            vec![
+                ("Größe.Tab.Punkt", "Größe.Tab.Punkt id 174"),
+                ("Größe.Tab.Punkt", "a row of Größe.Tab.Punkt"),
+            ],
+        ),
+        (
+            "unique_key",
+            vec![("uniq", "uniq k 175"), ("uniq", "uniq k 176")],
+        ),
+        // Both insert into a table with a foreign key.
+        (
+            "foreign_key",
+            vec![("parent", "a row of parent"), ("parent", "a row of parent")],
+        ),
+        // LOCK TABLE in a DO.
+        ("table_order", vec![("l_five", "l_five"), ("表三", "表三")]),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(report["deadlocks"][4]["order_conflict"], Value::Null);
+    let whole = report["deadlocks"][0]["members"][1]["statement"].as_str();
+    assert!(
+        whole.is_some_and(|text| text.contains("INSERT INTO uniq (k, v)")),
+        "{whole:?}"
+    );
+    for wait in report["lock_waits"]["longest"].as_array().expect("waits") {
+        assert_ne!(wait["on"], "a key of parent");
+        assert_ne!(wait["relation"], "uniq_pkey");
+    }
+    let moments = moments(&folder().join("members.csv").display().to_string());
+    let fk = "deadlock: fk0 and fk1 on parent";
+    assert!(moments.iter().any(|what| what == fk), "{moments:?}");
+}
+
+/// The same circle without the lines of their waits: of the other member nothing is made up.
+#[test]
+fn without_its_line_no_wrong_table_is_said() {
+    let log = std::fs::read_to_string(folder().join("members.csv")).expect("a log");
+    let mut records = csv_records(&log);
+    records.retain(|record| record.contains(",40P01,"));
+    let (_folder, path) = temporary("a.csv", records.concat().as_bytes());
+    let report = json(&[&path]);
+    assert_eq!(report["lock_waits"]["waits"], 0);
+    let fk = &report["deadlocks"][4];
+    assert_eq!(fk["members"][0]["relation"], "parent");
+    assert_eq!(fk["members"][1]["relation"], Value::Null);
+    assert_eq!(
+        fk["members"][1]["waits_for"]["on"],
+        "a row (of the statement's table or of one it refers to)"
+    );
+    assert_eq!(fk["relations"], serde_json::json!(["parent"]));
+    assert_eq!(fk["order_conflict"], Value::Null);
+    assert_eq!(fk["shape"], "foreign_key");
+}
+
+/// Records of a csvlog, whose fields may span lines.
+fn csv_records(log: &str) -> Vec<String> {
+    let mut records = vec![String::new()];
+    for line in log.split_inclusive('\n') {
+        let last = records.last_mut().expect("one");
+        last.push_str(line);
+        if last.matches('"').count() % 2 == 0 {
+            records.push(String::new());
+        }
+    }
+    records
+}

@@ -6,11 +6,12 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use chrono::{DurationRound as _, TimeDelta};
 
 use super::aim::Aim;
+use super::linked::Waiting;
 use super::order;
 use super::report::{Deadlock, Deadlocks, Group, Hour, session, told};
 use super::waits::Waits;
 use crate::model::{
-    LogBefore, LogDeadlock, LogEvent, LogObject, LogSession, LogWhat, Pid, Timestamp,
+    LogBefore, LogDeadlock, LogEvent, LogObject, LogSession, LogWaitStage, LogWhat, Pid, Timestamp,
 };
 use crate::sql;
 
@@ -53,12 +54,17 @@ struct Counting {
 pub struct Collector {
     unredacted: bool,
     total: u64,
+    /// Of each process the lines that a deadlock was found, and the circles.
+    ends: BTreeMap<Pid, [u64; 2]>,
+    /// Errors without a circle.
+    bare: u64,
     ungrouped: u64,
     by_key: BTreeMap<String, usize>,
     groups: Vec<Counting>,
     listed: VecDeque<Kept>,
     sessions: BTreeMap<Pid, (LogSession, Option<Timestamp>)>,
     waits: Waits,
+    waiting: Waiting,
     /// What was told before, by its hash: one server may write several logs.
     told: BTreeSet<u64>,
     repeated: u64,
@@ -76,6 +82,7 @@ impl Collector {
 
     pub fn take(&mut self, mut event: LogEvent) {
         self.meet(&event);
+        self.waiting.meet(&mut event);
         match &mut event.what {
             LogWhat::Deadlock(deadlock) => {
                 let circle: Vec<_> = deadlock
@@ -95,6 +102,9 @@ impl Collector {
                     return;
                 }
                 self.name(deadlock, event.at);
+                if let Some(victim) = deadlock.edges.first() {
+                    self.end(victim.pid, 1);
+                }
                 self.deadlock(event);
             }
             LogWhat::LockWait(wait) => {
@@ -112,6 +122,13 @@ impl Collector {
                 }
                 let wait = wait.clone();
                 self.waits.add(&event, &wait, of, self.unredacted);
+                if wait.stage == LogWaitStage::Deadlock {
+                    self.end(wait.pid, 0);
+                }
+            }
+            LogWhat::BareDeadlock => {
+                let known = again(&mut self.told, event.at, false, &(event.pid, "bare"));
+                self.bare += u64::from(!known);
             }
             LogWhat::Canceled { .. } | LogWhat::Terminated { .. } => {
                 if let Some(pid) = event.pid {
@@ -120,6 +137,23 @@ impl Collector {
             }
             _ => {}
         }
+    }
+
+    fn end(&mut self, pid: Pid, what: usize) {
+        if self.ends.len() >= SESSIONS && !self.ends.contains_key(&pid) {
+            self.ends.pop_first();
+        }
+        self.ends.entry(pid).or_default()[what] += 1;
+    }
+
+    /// A deadlock has a line that it was found, an error, or both; whose error it is an unknown prefix may not tell.
+    fn without_circle(&self) -> u64 {
+        let found: u64 = self
+            .ends
+            .values()
+            .map(|[found, circles]| found.saturating_sub(*circles))
+            .sum();
+        found.max(self.bare)
     }
 
     /// Whose process it is, for this event and for deadlocks shortly before.
@@ -169,7 +203,7 @@ impl Collector {
         let LogWhat::Deadlock(deadlock) = &event.what else {
             return;
         };
-        let (key, things) = key(deadlock, event.pid);
+        let (key, things) = key(deadlock);
         let group = match self.by_key.get(&key) {
             Some(group) => Some(*group),
             None if self.groups.len() < GROUPS => {
@@ -233,6 +267,7 @@ impl Collector {
 
     /// The groups by count, and all that is listed by time.
     pub fn finish(self) -> Deadlocks {
+        let without_circle = self.without_circle();
         let unredacted = self.unredacted;
         let mut groups = self.groups;
         let mut order: Vec<usize> = (0..groups.len()).collect();
@@ -308,6 +343,7 @@ impl Collector {
             groups: told_groups,
             lock_waits: self.waits.finish(),
             deadlocks_total: self.total,
+            deadlocks_without_circle: without_circle,
             ungrouped: self.ungrouped,
             repeated: self.repeated,
             repeated_waits: self.repeated_waits,
@@ -395,15 +431,15 @@ fn statements(event: &LogEvent) -> Vec<String> {
 
 /// Alike: the same statements around the circle in a conflict of the same shape, on the same tables where those don't
 /// tell them. Which rows it is about comes apart.
-fn key(deadlock: &LogDeadlock, victim: Option<Pid>) -> (String, Vec<String>) {
-    let wants = order::wants(deadlock, victim, false);
+fn key(deadlock: &LogDeadlock) -> (String, Vec<String>) {
+    let wants = order::wants(deadlock, false);
     let shape = order::shape(deadlock, &wants);
     let parts: Vec<String> = deadlock
         .edges
         .iter()
         .zip(&wants)
         .map(|(edge, want)| {
-            let told = want.aim.as_ref().and_then(Aim::named);
+            let told = want.target.aim.as_ref().and_then(Aim::named);
             let table = want
                 .table
                 .as_ref()
@@ -435,19 +471,30 @@ fn key(deadlock: &LogDeadlock, victim: Option<Pid>) -> (String, Vec<String>) {
 mod tests {
     use super::*;
     use crate::analysis::deadlocks::{Basis, Shape, WaitEnd};
-    use crate::model::{LockMode, LogEdge, LogLockWait, LogPlace, LogWaitStage, Millis};
+    use crate::model::{LockMode, LogEdge, LogLockWait, LogPlace, Millis};
 
     fn at(second: i64) -> Option<Timestamp> {
         chrono::DateTime::from_timestamp(1_780_000_000 + second, 0).map(Timestamp::new)
     }
 
+    /// With the place that the line of its wait has.
     fn edge(pid: i32, by: i32, on: LogObject, statement: &str) -> LogEdge {
+        let aim = super::super::aim::aim(statement);
+        let place = aim.table.filter(|_| on.is_row()).map(|relation| LogPlace {
+            relation,
+            page: 0,
+            tuple: 1,
+            index: false,
+            foreign_key: false,
+        });
         LogEdge {
             pid: Pid(pid),
             mode: LockMode::Share,
             on,
             blocked_by: Pid(by),
             statement: Some(statement.into()),
+            place,
+            inner: None,
         }
     }
 
@@ -466,7 +513,6 @@ mod tests {
             sqlstate: Some("40P01".into()),
             what: LogWhat::Deadlock(LogDeadlock {
                 edges,
-                place: None,
                 before: Vec::new(),
             }),
         }
@@ -531,6 +577,95 @@ mod tests {
     }
 
     #[test]
+    fn without_its_line_a_write_is_of_a_table_that_another_is_known_to_be_of() {
+        let of = |other: &str| {
+            let mut edges = vec![
+                edge(1, 2, row(1), "update accounts set n = 1 where id = 2"),
+                edge(2, 1, row(2), other),
+            ];
+            edges[1].place = None;
+            let told = report(vec![event(0, "a", edges)]);
+            let deadlock = told.deadlocks[0].clone();
+            let other = deadlock.members[1].clone();
+            (
+                other.relation,
+                other.waits_for.on,
+                deadlock.order_conflict.is_some(),
+            )
+        };
+        let known = (Some("accounts".into()), "accounts id 1".into(), true);
+        assert_eq!(of("update accounts set n = 1 where id = 1"), known);
+        let unknown = (
+            None,
+            "a row (of the statement's table or of one it refers to)".into(),
+            false,
+        );
+        for other in [
+            "insert into transfers values (7, 2)",
+            "update transfers set account = 2 where id = 1",
+            "insert into accounts values (2)",
+            "update s2.accounts set n = 1 where id = 2; update x set a = 1",
+        ] {
+            let told = of(other);
+            if other.contains(';') {
+                assert_eq!(told, (None, "a row".into(), false), "{other}");
+            } else {
+                assert_eq!(told, unknown, "{other}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_line_of_its_own_wait_tells_what_a_member_waits_for() {
+        let mut wait = event(1, "b", vec![edge(8, 7, row(2), "x")]);
+        let line = |statement: &str, relation: &str| {
+            LogWhat::LockWait(LogLockWait {
+                pid: Pid(8),
+                mode: LockMode::Share,
+                on: row(2),
+                stage: LogWaitStage::StillWaiting,
+                waited_ms: Some(Millis(200)),
+                holders: Vec::new(),
+                queue: Vec::new(),
+                place: Some(LogPlace {
+                    relation: relation.into(),
+                    page: 0,
+                    tuple: 1,
+                    index: false,
+                    foreign_key: false,
+                }),
+                statement: Some(statement.into()),
+                inner: Some("update parent set n = 2 where id = 5".into()),
+            })
+        };
+        let circle = |statement: Option<&str>| {
+            let mut edges = vec![
+                edge(7, 8, row(1), "update parent set n = 1 where id = 2"),
+                edge(8, 7, row(2), ""),
+            ];
+            edges[1].statement = statement.map(str::to_owned);
+            event(9, "a", edges)
+        };
+        wait.what = line("select /* long */ f()", "parent");
+        for statement in [None, Some("select /* lo"), Some("select /* long */ f()")] {
+            let told = report(vec![wait.clone(), circle(statement)]);
+            let member = &told.deadlocks[0].members[1];
+            assert_eq!(member.relation.as_deref(), Some("parent"));
+            assert_eq!(member.waits_for.on, "parent id 5");
+            assert_eq!(member.statement.as_deref(), Some("select  f()"));
+        }
+        // Of another wait of a process by that number.
+        let told = report(vec![wait.clone(), circle(Some("select g()"))]);
+        assert_eq!(told.deadlocks[0].members[1].relation, None);
+        let mut over = wait.clone();
+        if let LogWhat::LockWait(wait) = &mut over.what {
+            wait.stage = LogWaitStage::Acquired;
+        }
+        let told = report(vec![wait, over, circle(None)]);
+        assert_eq!(told.deadlocks[0].members[1].relation, None);
+    }
+
+    #[test]
     fn a_later_line_names_the_other() {
         let mut wait = event(1, "transfer-b", vec![edge(8, 7, row(2), "x")]);
         wait.what = LogWhat::LockWait(LogLockWait {
@@ -543,6 +678,7 @@ mod tests {
             queue: Vec::new(),
             place: None,
             statement: None,
+            inner: None,
         });
         let told = report(vec![transfer(0, 7, 8), wait]);
         let order = told.deadlocks[0].order_conflict.as_ref().expect("an order");
@@ -747,6 +883,7 @@ mod tests {
                 queue: Vec::new(),
                 place: None,
                 statement: None,
+                inner: None,
             });
             wait
         };
@@ -787,7 +924,7 @@ mod tests {
             ],
         );
         if let LogWhat::Deadlock(deadlock) = &mut event.what {
-            deadlock.place = Some(LogPlace {
+            deadlock.edges[0].place = Some(LogPlace {
                 relation: "parent".into(),
                 page: 0,
                 tuple: 1,

@@ -3,14 +3,17 @@
 mod aim;
 mod collect;
 mod grown;
+mod linked;
 mod masked;
 mod names;
 mod order;
 mod report;
+mod target;
 mod waits;
 
 pub use collect::Collector;
 pub use grown::{Counted, Deadlocking, Growth, PARTS, counted, finding, report as live};
+pub use linked::Waiting;
 pub use masked::masked;
 pub use order::relations;
 pub use report::{

@@ -5,22 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use super::aim::{Aim, Key, Value, Verb, aim};
+use super::aim::{Aim, Value, Verb, aim};
 use super::names;
 use super::report::{Basis, Order, OrderConflict, Shape};
-use crate::model::{LockMode, LogDeadlock, LogEdge, LogObject, Pid};
+use super::target::{Target, target};
+use crate::model::{LogDeadlock, LogEdge, LogObject, Pid};
 
 /// One edge with what it is about.
 pub struct Want {
-    pub aim: Option<Aim>,
+    pub target: Target,
     /// The table, or what else is locked, in words.
     pub on: String,
     pub table: Option<String>,
-    /// Its name and, where the statement has it, its schema.
-    bare: Option<(Option<String>, String)>,
     /// Which of its rows, in words.
     pub key: Option<String>,
-    raw_key: Option<Key>,
     object: LogObject,
 }
 
@@ -40,9 +38,10 @@ impl Want {
 
     /// By their names they may be rows of one table or of two: only one of the statements has a schema.
     fn may_share_table(&self, other: &Self) -> bool {
-        let ((Some((a, mine)), Some((b, theirs))), true) =
-            ((&self.bare, &other.bare), self.is_row() && other.is_row())
-        else {
+        let ((Some((a, mine)), Some((b, theirs))), true) = (
+            (&self.target.table, &other.target.table),
+            self.is_row() && other.is_row(),
+        ) else {
             return false;
         };
         let elsewhere =
@@ -66,62 +65,40 @@ fn want_one(wants: &[Want]) -> bool {
         && wants.iter().all(|want| want.is_same(&wants[0]))
         && wants
             .iter()
-            .all(|want| !want.is_row() || want.aim.as_ref().is_some_and(Aim::picks_one))
+            .all(|want| !want.is_row() || want.target.aim.as_ref().is_some_and(Aim::picks_one))
 }
 
 /// What each member waits for; texts in keys get letters unless they may be shown.
-pub fn wants(deadlock: &LogDeadlock, victim: Option<Pid>, unredacted: bool) -> Vec<Want> {
+pub fn wants(deadlock: &LogDeadlock, unredacted: bool) -> Vec<Want> {
     let mut letters = BTreeMap::new();
-    deadlock
+    let mut targets: Vec<Target> = deadlock
         .edges
         .iter()
         .map(|edge| {
-            want(
-                deadlock,
-                edge,
-                victim == Some(edge.pid),
-                &mut letters,
-                unredacted,
+            target(
+                &edge.on,
+                &edge.mode,
+                edge.place.as_ref(),
+                edge.statement.as_deref(),
+                edge.inner.as_deref(),
             )
         })
+        .collect();
+    Target::confirm(&mut targets);
+    deadlock
+        .edges
+        .iter()
+        .zip(targets)
+        .map(|(edge, target)| want(edge, target, &mut letters, unredacted))
         .collect()
 }
 
 fn want(
-    deadlock: &LogDeadlock,
     edge: &LogEdge,
-    is_victim: bool,
+    target: Target,
     letters: &mut BTreeMap<String, String>,
     unredacted: bool,
 ) -> Want {
-    let aim = edge.statement.as_deref().map(aim);
-    let place = deadlock.place.as_ref().filter(|_| is_victim);
-    let foreign_key = place.is_some_and(|place| place.foreign_key);
-    let inserts = aim.as_ref().is_some_and(|aim| aim.verb == Verb::Insert);
-    let of_statement = aim
-        .as_ref()
-        .filter(|aim| names_it(aim, &edge.on, &edge.mode))
-        .and_then(|aim| Some((aim.schema.clone(), aim.table.clone()?)));
-    // Where a key is inserted, the place names the index. It has no schema: the statement may.
-    let bare = match place {
-        Some(place) if foreign_key || !inserts => of_statement
-            .filter(|(_, table)| *table == place.relation && !foreign_key)
-            .or_else(|| Some((None, place.relation.clone()))),
-        _ => of_statement,
-    };
-    let table = bare
-        .as_ref()
-        .map(|(schema, table)| names::shown(schema.as_deref(), table, unredacted));
-    let is_row = edge.on.is_row();
-    // The check of a foreign key, or a trigger, locks rows of a table that the statement doesn't name.
-    let own = !foreign_key
-        && aim
-            .as_ref()
-            .is_some_and(|aim| aim.table.as_ref() == bare.as_ref().map(|(_, table)| table));
-    let raw_key = aim
-        .as_ref()
-        .and_then(|aim| aim.key.clone())
-        .filter(|_| own && is_row);
     let mut spell = |value: &Value| match value {
         Value::Number(number) => number.clone(),
         Value::Text(text) if unredacted => format!("'{text}'"),
@@ -130,65 +107,24 @@ fn want(
             letters.entry(text.clone()).or_insert(next).clone()
         }
     };
-    let key = raw_key.as_ref().map(|key| {
+    let key = target.key.as_ref().map(|key| {
         key.iter()
             .map(|(column, value)| format!("{column} {}", spell(value)))
             .collect::<Vec<_>>()
             .join(", ")
     });
-    let on = match &edge.on {
-        LogObject::Transaction { .. } | LogObject::Tuple { .. } => match (&table, &key) {
-            (Some(table), Some(key)) => format!("{table} {key}"),
-            (Some(table), None) => format!("a row of {table}"),
-            (None, _) => "a row".into(),
-        },
-        LogObject::Relation { relation, database } => table
-            .clone()
-            .unwrap_or_else(|| format!("relation {relation} of database {database}")),
-        LogObject::Advisory {
-            key: [high, low, kind],
-            ..
-        } => {
-            if *kind == 1 {
-                let whole = (u64::from(*high) << 32 | u64::from(*low)).cast_signed();
-                format!("advisory lock {whole}")
-            } else {
-                format!(
-                    "advisory lock ({}, {})",
-                    high.cast_signed(),
-                    low.cast_signed()
-                )
-            }
-        }
-        LogObject::VirtualTransaction { vxid } => format!("the end of transaction {vxid}"),
-        LogObject::Other { text } => text.clone(),
+    let table = target.named(unredacted);
+    let on = match (&table, &key) {
+        (Some(table), Some(key)) if target.is_row => format!("{table} {key}"),
+        _ => target.words(&edge.on, unredacted),
     };
     Want {
-        aim,
         on,
         table,
-        bare,
         key,
-        raw_key,
         object: edge.on.clone(),
+        target,
     }
-}
-
-/// The lock that is waited for is the one that the statement takes on its own table: another may be a parent's, an
-/// index's, or a view's, or of another statement that was sent with it.
-fn names_it(aim: &Aim, on: &LogObject, mode: &LockMode) -> bool {
-    if on.is_row() {
-        return true;
-    }
-    let of_a_table = matches!(on, LogObject::Relation { .. }) && aim.alone;
-    of_a_table
-        && match aim.verb {
-            Verb::LockTable => aim.mode.as_ref() == Some(mode),
-            Verb::Ddl => mode.strength() >= LockMode::ShareUpdateExclusive.strength(),
-            Verb::Update | Verb::Delete | Verb::Insert => *mode == LockMode::RowExclusive,
-            Verb::SelectLock => *mode == LockMode::RowShare,
-            Verb::Other => false,
-        }
 }
 
 /// A, B, … Z, AA, …
@@ -204,20 +140,13 @@ fn letter(n: usize) -> String {
 pub fn shape(deadlock: &LogDeadlock, wants: &[Want]) -> Shape {
     let edges = &deadlock.edges;
     let is = |check: fn(&LogObject) -> bool| edges.iter().all(|edge| check(&edge.on));
-    let any_ddl = wants
-        .iter()
-        .any(|want| want.aim.as_ref().is_some_and(|aim| aim.verb == Verb::Ddl));
     if is(|on| matches!(on, LogObject::Advisory { .. })) {
         return Shape::AdvisoryOrder;
     }
-    if any_ddl {
+    if wants.iter().any(|want| want.target.is(Verb::Ddl)) {
         return Shape::Ddl;
     }
-    if deadlock
-        .place
-        .as_ref()
-        .is_some_and(|place| place.foreign_key)
-    {
+    if wants.iter().any(|want| want.target.foreign_key) {
         return Shape::ForeignKey;
     }
     if want_one(wants) {
@@ -226,12 +155,7 @@ pub fn shape(deadlock: &LogDeadlock, wants: &[Want]) -> Shape {
     if is(|on| matches!(on, LogObject::Relation { .. })) {
         return Shape::TableOrder;
     }
-    let inserts = wants.iter().all(|want| {
-        want.aim
-            .as_ref()
-            .is_some_and(|aim| aim.verb == Verb::Insert)
-    });
-    if inserts {
+    if wants.iter().all(|want| want.target.by_key) {
         return Shape::UniqueKey;
     }
     let rows = wants.iter().all(Want::is_row);
@@ -288,7 +212,7 @@ pub fn conflict(deadlock: &LogDeadlock, wants: &[Want], names: &[String]) -> Opt
     let same_by_chance = wants.iter().any(|a| {
         wants
             .iter()
-            .any(|b| a.may_share_table(b) && a.raw_key == b.raw_key)
+            .any(|b| a.may_share_table(b) && a.target.key == b.target.key)
     });
     if same_by_chance && !orders.iter().all(|order| order.seen) {
         return None;
@@ -314,9 +238,10 @@ fn seen(deadlock: &LogDeadlock, pid: Pid, held: &Want) -> bool {
         .flat_map(|before| &before.statements)
         .map(|statement| aim(statement))
         .any(|earlier| {
+            let held = &held.target;
             earlier.table.is_some()
-                && earlier.named() == held.table
-                && (!held.is_row() || earlier.key == held.raw_key)
+                && earlier.named() == held.raw_name()
+                && (!held.is_row || earlier.key == held.key)
         })
 }
 
@@ -352,12 +277,13 @@ fn text(orders: &[Order], wants: &[Want]) -> String {
 }
 
 /// All tables of a circle, also those that only the statements of DDL and LOCK tell; of an index its table.
-pub fn relations(deadlock: &LogDeadlock, victim: Option<Pid>) -> Vec<String> {
-    let mut all: Vec<String> = wants(deadlock, victim, false)
+pub fn relations(deadlock: &LogDeadlock) -> Vec<String> {
+    let mut all: Vec<String> = wants(deadlock, false)
         .into_iter()
         .filter_map(|want| {
             // The statement's own table is what DDL and LOCK are about, whatever they wait for.
             let of_statement = want
+                .target
                 .aim
                 .filter(|aim| matches!(aim.verb, Verb::Ddl | Verb::LockTable))
                 .and_then(|aim| {

@@ -18,6 +18,8 @@ pub struct Deadlocks {
     pub lock_waits: LockWaits,
     /// With those that aren't listed: of very many the last are, and the first of each group.
     pub deadlocks_total: u64,
+    /// Besides those: the log has that they happened and nothing more.
+    pub deadlocks_without_circle: u64,
     /// Deadlocks of groups beyond those that are counted apart.
     pub ungrouped: u64,
     /// Told more than once, and counted once.
@@ -280,17 +282,16 @@ fn coverage(logs: &[LogRead], data: &Deadlocks) -> LogCoverage {
             crate::model::counted(unlisted, "deadlock")
         ));
     }
-    let untold = data
-        .lock_waits
-        .deadlocked
-        .saturating_sub(data.deadlocks_total);
-    if untold > 0 {
-        missing.push(format!(
-            "{} without a circle: log_error_verbosity = terse leaves it out",
-            crate::model::counted(untold, "deadlock")
-        ));
-    }
     let mut advice = Vec::new();
+    if data.deadlocks_without_circle > 0 {
+        missing.push(format!(
+            "{} without a circle: log_error_verbosity = terse leaves it out, and a function that catches the error",
+            crate::model::counted(data.deadlocks_without_circle, "deadlock")
+        ));
+        advice.push(
+            "log_error_verbosity = default: not every deadlock's circle is in the log".into(),
+        );
+    }
     let members = || data.deadlocks.iter().flat_map(|deadlock| &deadlock.members);
     if data.lock_waits.waits == 0 {
         advice.push("log_lock_waits = on: no lock wait is in the log".into());
@@ -323,7 +324,7 @@ pub fn told(kept: &Kept, unredacted: bool) -> Option<Deadlock> {
     let LogWhat::Deadlock(deadlock) = &event.what else {
         return None;
     };
-    let wants = wants(deadlock, event.pid, unredacted);
+    let wants = wants(deadlock, unredacted);
     let sessions: Vec<LogSession> = deadlock
         .edges
         .iter()

@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use super::masked::masked;
+use super::target::{Target, target};
 use crate::model::{
     LogEvent, LogLockWait, LogObject, LogSession, LogWaitStage, Millis, Pid, Timestamp,
 };
@@ -184,53 +185,20 @@ fn new_row(
     session: &impl Fn(Pid) -> Option<LogSession>,
     unredacted: bool,
 ) -> WaitRow {
-    let relation = wait
-        .place
-        .as_ref()
-        .map(|place| super::names::shown(None, &place.relation, unredacted));
-    let aim = wait.statement.as_deref().map(super::aim::aim);
-    let inserts = aim
-        .as_ref()
-        .is_some_and(|aim| aim.verb == super::aim::Verb::Insert);
-    let table = aim.and_then(|aim| aim.named());
-    let on = match (&wait.on, &relation) {
-        // Where a key is inserted, the place names the index.
-        (LogObject::Transaction { .. }, Some(index)) if inserts => format!("a key of {index}"),
-        (LogObject::Transaction { .. } | LogObject::Tuple { .. }, Some(relation)) => {
-            format!("a row of {relation}")
-        }
-        (LogObject::Transaction { xid }, None) => format!("a row (transaction {xid})"),
-        (LogObject::Tuple { relation, .. }, None) => format!("a row of relation {relation}"),
-        (LogObject::Relation { relation, database }, _) => {
-            table.unwrap_or_else(|| format!("relation {relation} of database {database}"))
-        }
-        (
-            LogObject::Advisory {
-                key: [high, low, 1],
-                ..
-            },
-            _,
-        ) => {
-            format!(
-                "advisory lock {}",
-                (u64::from(*high) << 32 | u64::from(*low)).cast_signed()
-            )
-        }
-        (
-            LogObject::Advisory {
-                key: [high, low, _],
-                ..
-            },
-            _,
-        ) => {
-            format!(
-                "advisory lock ({}, {})",
-                high.cast_signed(),
-                low.cast_signed()
-            )
-        }
-        (LogObject::VirtualTransaction { vxid }, _) => format!("the end of transaction {vxid}"),
-        (LogObject::Other { text }, _) => text.clone(),
+    let mut target = [target(
+        &wait.on,
+        &wait.mode,
+        wait.place.as_ref(),
+        wait.statement.as_deref(),
+        wait.inner.as_deref(),
+    )];
+    Target::confirm(&mut target);
+    let [target] = target;
+    let relation = target.named(unredacted);
+    let on = match (&wait.on, &relation, &target.index) {
+        (LogObject::Transaction { xid }, None, None) => format!("a row (transaction {xid})"),
+        (LogObject::Tuple { relation, .. }, None, None) => format!("a row of relation {relation}"),
+        (on, ..) => target.words(on, unredacted),
     };
     let mut applications: Vec<String> = wait
         .holders

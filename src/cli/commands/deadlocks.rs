@@ -112,7 +112,7 @@ fn read(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
     view::show(ctx.console, &report)?;
     Ok(
         match (
-            args.check && report.data.deadlocks_total > 0,
+            args.check && report.data.deadlocks_total + report.data.deadlocks_without_circle > 0,
             report.head.coverage.complete,
         ) {
             (true, _) => ExitCode::Warning,

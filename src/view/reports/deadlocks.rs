@@ -84,6 +84,10 @@ impl Deadlocks {
     /// `3 deadlocks of 2 kinds, from 2026-12-01 02:35:34 to 02:40:01 UTC`
     fn summary(&self, head: &LogHead) -> String {
         let coverage = &head.coverage;
+        let bare = self.deadlocks_without_circle;
+        if self.deadlocks_total == 0 && bare > 0 {
+            return format!("{} without a circle in the log", counted(bare, "deadlock"));
+        }
         if self.deadlocks_total == 0 {
             let all = if coverage.complete {
                 ""
@@ -105,8 +109,13 @@ impl Deadlocks {
             .filter_map(|group| group.last)
             .chain(times)
             .max();
+        let more = if bare > 0 {
+            format!("; {} more without a circle in the log", thousands(bare))
+        } else {
+            String::new()
+        };
         format!(
-            "{} of {}{}",
+            "{} of {}{}{more}",
             counted(self.deadlocks_total, "deadlock"),
             count(self.groups.len(), "kind"),
             match (first, last) {
