@@ -15,6 +15,8 @@ pub struct Tokens {
     key: Vec<u8>,
 }
 
+/// What a token may stand for.
+const KINDS: [&str; 7] = ["user", "db", "app", "ip", "host", "gid", "target"];
 /// So many hexadecimal digits: enough to tell the names of one incident apart.
 const DIGITS: usize = 10;
 
@@ -38,6 +40,14 @@ impl Tokens {
         mac.update(name.as_bytes());
         let hex = super::seal::hex(&mac.finalize().into_bytes());
         format!("{start}{}", &hex[..DIGITS])
+    }
+
+    /// Every token that a name may have become, with its kind.
+    pub fn all_of(&self, name: &str) -> Vec<(&'static str, String)> {
+        KINDS
+            .iter()
+            .map(|kind| (*kind, self.of(kind, name)))
+            .collect()
     }
 
     /// Names in a text, each where it stands as a word of its own, and addresses. The longest first.

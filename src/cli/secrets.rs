@@ -1,10 +1,13 @@
 //! What this process was given that must stand nowhere: passwords of its targets, and values of its environment that are
 //! called secret.
 
+use std::path::PathBuf;
+
 use super::args::ConnectArgs;
-use super::settings::{self, ConnectSettings};
+use super::fault::Fault;
+use super::settings::{self, ActSettings, ConnectSettings};
 use crate::bundle::KnownSecrets;
-use crate::model::{Secret, Target};
+use crate::model::{Secret, Target, Timestamp};
 use crate::source::postgres::Environment;
 use crate::source::redis::RedisAddress;
 
@@ -90,6 +93,16 @@ pub fn of_bundle(env: &Environment, target: &Target) -> KnownSecrets {
     let way = ConnectSettings::resolve(&ConnectArgs::to(target), env).ok();
     let redis = settings::redis(None, target.name.as_deref(), env).ok();
     known(env, way.as_ref(), redis.flatten().as_ref())
+}
+
+/// Where the key of a capture's tokens is kept: with the journals, by when it was begun.
+///
+/// # Errors
+/// When there is no place for journals.
+pub fn key_of(env: &Environment, begun: Timestamp) -> Result<PathBuf, Fault> {
+    let at = begun.utc().format("%Y%m%dT%H%M%S%.6fZ");
+    let folder = ActSettings::of(env)?.state.join("keys");
+    Ok(folder.join(format!("{at}.key")))
 }
 
 /// The password in a URL, as it is and as it was meant.

@@ -128,6 +128,26 @@ async fn rows_of_queries_are_captured() {
     hidden.env("XDG_STATE_HOME", kept.path());
     let hidden = run(hidden).expect_code(0);
     drop((scene, server));
+    // With the key it can be told who a token is; without it, and of names that aren't there, not.
+    let path = hidden.json()["path"].as_str().map(ToOwned::to_owned);
+    let path = path.expect("a path");
+    let named = |names: &[&str]| {
+        let mut named = command(&[&["bundle", "names", &path, "--json"], names].concat());
+        named.env("XDG_STATE_HOME", kept.path());
+        run(named)
+    };
+    let told = named(&[&spec.user, &spec.database]).expect_code(0).json();
+    let kinds: Vec<&str> = told["tokens"]
+        .as_array()
+        .expect("tokens")
+        .iter()
+        .filter_map(|one| one["kind"].as_str())
+        .collect();
+    assert!(kinds.contains(&"user") && kinds.contains(&"db"), "{told:#}");
+    let told = named(&["nobody-of-that-name"]).expect_code(3).json();
+    assert_eq!(told["missing"][0], "nobody-of-that-name");
+    let elsewhere = named(&[&spec.user, "--key", "/dev/null"]);
+    assert_eq!(elsewhere.code, 3, "{elsewhere:?}");
     let of = |capture: &Run, topic: &str, format: &[&str]| {
         let path = capture.json()["path"].as_str().map(ToOwned::to_owned);
         let path = path.expect("a path");

@@ -67,6 +67,17 @@ pub enum BundleCommand {
         #[arg(long, value_name = "TIME", value_parser = when)]
         to: Option<When>,
     },
+    /// Which token a name has become, in a bundle that was captured with --tokens
+    Names {
+        /// A bundle, sealed or not
+        bundle: PathBuf,
+        /// Logins, databases, applications, hosts, addresses
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// The key of its tokens [default: where the capture left it]
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
     /// Make one file of a folder that a capture left (it was cut off, --no-seal, or something secret was in it)
     Seal {
         /// The folder

@@ -8,14 +8,15 @@ use super::Context;
 use crate::analysis::compare::compare;
 use crate::analysis::glance::{self, glance};
 use crate::analysis::shell_word;
-use crate::bundle::{self, Bundle, Gap};
+use crate::bundle::{self, Bundle, Gap, Tokens};
 use crate::cli::args::bundle::BundleCommand;
 use crate::cli::fault::Fault;
 use crate::cli::{secrets, settings};
 use crate::model::{ExitCode, Thresholds};
 use crate::source::saved::{self, When};
 use crate::view::bundle::{
-    Missing, Shown, ShownAllowance, ShownFrame, ShownReport, Verified, compared, shown, verified,
+    Missing, NamedToken, NamedTokens, Shown, ShownAllowance, ShownFrame, ShownReport, Verified,
+    compared, named, shown, verified,
 };
 use crate::view::{self, Format};
 
@@ -29,6 +30,7 @@ pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, F
             at,
             to,
         } => diff(ctx, before, after.as_deref(), *at, *to),
+        BundleCommand::Names { bundle, names, key } => names_of(ctx, bundle, names, key.as_deref()),
         BundleCommand::Seal { folder, out, allow } => {
             let bundle = Bundle::open(folder)?;
             let name = bundle::sealed_name(&bundle.name(), bundle.head().redaction);
@@ -189,6 +191,64 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         ExitCode::Input
     } else {
         ExitCode::Ok
+    })
+}
+
+/// Each token of a name that stands in a bundle, and how often. What it is called is in neither the bundle nor the key alone.
+fn names_of(
+    ctx: &mut Context<'_>,
+    path: &Path,
+    names: &[String],
+    key: Option<&Path>,
+) -> Result<ExitCode, Fault> {
+    let bundle = Bundle::open(path)?;
+    if !bundle.head().tokens {
+        return Err(Fault::Usage(format!(
+            "{}: it has no tokens: names stand in it as they are",
+            path.display()
+        )));
+    }
+    let key = match key {
+        Some(key) => key.to_path_buf(),
+        None => secrets::key_of(ctx.env, bundle.head().started_at)?,
+    };
+    let text = std::fs::read_to_string(&key)
+        .map_err(|error| Fault::Usage(format!("--key {}: {error}", key.display())))?;
+    let tokens = Tokens::new(text.trim());
+    let mut all: Vec<NamedToken> = names
+        .iter()
+        .flat_map(|name| {
+            tokens
+                .all_of(name)
+                .into_iter()
+                .map(|(kind, token)| NamedToken {
+                    token,
+                    kind,
+                    name: name.clone(),
+                    places: 0,
+                })
+        })
+        .collect();
+    bundle.each(&mut |_, bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        for one in &mut all {
+            one.places += text.matches(&one.token).count();
+        }
+        Ok(())
+    })?;
+    all.retain(|one| one.places > 0);
+    let missing = names
+        .iter()
+        .filter(|name| all.iter().all(|one| one.name != **name));
+    let result = NamedTokens {
+        schema: "stanch.bundle_names/1",
+        missing: missing.cloned().collect(),
+        tokens: all,
+    };
+    told(ctx, &result, named)?;
+    Ok(match result.missing.is_empty() {
+        true => ExitCode::Ok,
+        false => ExitCode::Unknown,
     })
 }
 

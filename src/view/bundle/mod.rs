@@ -2,9 +2,11 @@
 //! is captured.
 
 mod gauge;
+mod names;
 mod text;
 
 pub use gauge::Gauge;
+pub use names::{NamedToken, NamedTokens, named};
 pub use text::{
     Captured, Missing, Shown, ShownAllowance, ShownFrame, ShownReport, Verified, captured,
     compared, shown, verified,

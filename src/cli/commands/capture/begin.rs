@@ -8,7 +8,8 @@ use crate::bundle::{self, Folder, Head};
 use crate::cli::args::bundle::CaptureArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
-use crate::cli::settings::{ActSettings, ConnectSettings};
+use crate::cli::secrets;
+use crate::cli::settings::ConnectSettings;
 use crate::model::RedactionLevel;
 use crate::source::redis::RedisAddress;
 
@@ -43,15 +44,14 @@ pub fn names(
 
 /// A new key, kept with the journals: whoever has it can tell which name a token was.
 pub fn new_key(ctx: &mut Context<'_>, head: &Head) -> Result<Vec<u8>, Fault> {
-    let folder = ActSettings::of(ctx.env)?.state.join("keys");
-    let at = head.started_at.utc().format("%Y%m%dT%H%M%S%.6fZ");
-    let path = folder.join(format!("{at}.key"));
+    let path = secrets::key_of(ctx.env, head.started_at)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
     let key: [u8; 32] = rand::random();
     let text: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     let written = std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(&folder)
+        .create(folder)
         .and_then(|()| bundle::write_bytes(&path, text.as_bytes()));
     written.map_err(|error| Fault::Save(format!("{}: no key: {error}", path.display())))?;
     ctx.console
