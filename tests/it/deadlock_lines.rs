@@ -311,3 +311,22 @@ fn csv_records(log: &str) -> Vec<String> {
     }
     records
 }
+
+/// The name of a database ends in letters that have no case, as a label might.
+#[test]
+fn a_database_with_a_blank_before_its_last_letters() {
+    let log = std::fs::read_to_string(folder().join("context.log")).expect("a log");
+    let (_folder, plain) = temporary("a.log", log.as_bytes());
+    let (_other, blank) = temporary("a.log", log.replace("shop_店", "shop 店").as_bytes());
+    let expected = json(&[&plain]);
+    assert_eq!(expected["lock_waits"]["waits"], 2);
+    for args in [&[][..], &["--prefix", "%m [%p] %q%u@%d "]] {
+        let mut told = json(&[&[blank.as_str()], args].concat());
+        let members = &mut told["deadlocks"][0]["members"];
+        assert_eq!(members[0]["database"], "shop 店", "{args:?}");
+        for field in ["deadlocks", "lock_waits"] {
+            let text = told[field].to_string().replace("shop 店", "shop_店");
+            assert_eq!(text, expected[field].to_string(), "{args:?}");
+        }
+    }
+}
