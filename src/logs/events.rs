@@ -1,8 +1,8 @@
 //! A message → the event that it tells of, if it is one that matters.
 
 use super::locktext;
+use super::logins::authorized;
 use super::record::Record;
-use super::stderr::authorized;
 use crate::model::{
     LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogObject, LogPlace, LogServer,
     LogTermination, LogWhat, Pid,

@@ -330,3 +330,24 @@ fn a_database_with_a_blank_before_its_last_letters() {
         }
     }
 }
+
+/// A session that hasn't told its application yet, and then does.
+#[test]
+fn applications_of_a_japanese_log() {
+    let log = std::fs::read_to_string(folder().join("japanese.log")).expect("a log");
+    let pid = json(&["japanese.log"])["deadlocks"][0]["members"][1]["pid"].clone();
+    let head = "2026-12-01 02:35:00 JST";
+    let logins = format!(
+        "{head} [{pid}]: [1-1] user=[不明],db=[不明],app=[不明],client=127.0.0.1 LOG:  接続を受け付けました: ホスト=127.0.0.1 ポート番号=5\n"
+    );
+    let of = |logins: &str| {
+        let (_folder, path) = temporary("a.log", format!("{logins}{log}").as_bytes());
+        json(&[&path])["deadlocks"][0]["members"][1]["application_name"].clone()
+    };
+    assert_eq!(of(&logins), Value::Null);
+    let told = format!(
+        "{logins}{head} [{pid}]: [2-1] user=app,db=shop,app=[不明],client=127.0.0.1 LOG:  接続の認証完了: ユーザー=app データベース=shop \
+         application_name=app B,0\n"
+    );
+    assert_eq!(of(&told), "app B,0");
+}
