@@ -47,7 +47,10 @@ const PAIRS: [Pair; 5] = [
     (
         ["select add(1)", "select add(2)"],
         ["select add(2)", "insert into uniq values (1)"],
-        [(Some("uniq"), "uniq k 1"), (Some("uniq"), "a key of uniq")],
+        [
+            (Some("uniq"), "uniq value 1"),
+            (Some("uniq"), "a key of uniq"),
+        ],
     ),
     (
         ["lock table orders", "lock table child"],
