@@ -1,8 +1,8 @@
 //! A message → the event that it tells of, if it is one that matters.
 
 use super::locktext;
+use super::logins::authorized;
 use super::record::Record;
-use super::stderr::authorized;
 use crate::model::{
     LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogObject, LogPlace, LogServer,
     LogTermination, LogWhat, Pid,
@@ -77,11 +77,7 @@ fn deadlock(record: &Record) -> Option<LogWhat> {
 /// By log_error_verbosity = terse only the error's own words are left. Who raises an error of the same words has a
 /// CONTEXT, unless the log is a terse one.
 fn bare(record: &Record) -> Option<LogWhat> {
-    let says = DEADLOCK.iter().any(|words| {
-        let rest = record.message.strip_prefix(words);
-        // A parser's place may follow: `at character 22`.
-        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(|c: char| c.is_ascii_digit()))
-    });
+    let says = DEADLOCK.contains(&locktext::without_cursor(&record.message));
     let alone = record.detail.is_none() && record.context.is_none() && !record.aside;
     let coded = record
         .sqlstate
@@ -363,6 +359,7 @@ mod tests {
             "deadlock detected",
             "deadlock detected at character 22",
             "デッドロックを検出しました",
+            "デッドロックを検出しました(22文字目)",
         ] {
             let told = (LogWhat::BareDeadlock, Some("40P01".to_owned()));
             assert_eq!(of(message, None), Some(told), "{message}");

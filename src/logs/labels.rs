@@ -230,7 +230,12 @@ fn unknown(word: &str, behind: &str) -> Option<Label> {
     let letters = word
         .chars()
         .all(|c| c.is_alphabetic() && !c.is_lowercase() || c == ' ');
-    (behind.starts_with("  ") && word.chars().count() >= 2 && letters).then_some(Label::Unknown)
+    // A name that ends in such letters, and its label behind it, are two.
+    let with_name = word
+        .match_indices(' ')
+        .any(|(at, _)| known(&word[at + 1..]).is_some());
+    (behind.starts_with("  ") && word.chars().count() >= 2 && letters && !with_name)
+        .then_some(Label::Unknown)
 }
 
 #[cfg(test)]
@@ -255,7 +260,14 @@ mod tests {
             let (found, start) = leading(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!((found, &text[start..]), (label, rest), "{text}");
         }
-        for text in ["app@shop LOG:  x", "select 1", "Process 1: x", "a: b"] {
+        for text in [
+            "店 LOG:  x",
+            "店 명령 구문:  x",
+            "app@shop LOG:  x",
+            "select 1",
+            "Process 1: x",
+            "a: b",
+        ] {
             assert_eq!(leading(text), None, "{text}");
         }
     }

@@ -23,6 +23,22 @@ const INDEX: [&str; 8] = [
     "인덱스",
 ];
 
+/// What stands around the place in a statement that the stderr format adds to a message.
+const CURSOR: [(&str, &str); 12] = [
+    (" at character ", ""),
+    ("(", "文字目)"),
+    (" bei Zeichen ", ""),
+    (" en carácter ", ""),
+    (" au caractère ", ""),
+    (" al carattere ", ""),
+    (" სიმბოლოსთან ", ""),
+    (" ", " 번째 문자 부근"),
+    (" (символ ", ")"),
+    (" символ ", ""),
+    (" vid tecken ", ""),
+    (" 第 ", " 个字符处"),
+];
+
 /// A number in a text, and where it stands.
 #[derive(Clone, Copy, Debug)]
 struct Number {
@@ -60,6 +76,7 @@ pub struct WaitLine {
 
 /// `process 1 still waiting for ShareLock on transaction 2 after 1000.123 ms` in any language.
 pub fn wait(message: &str, has_detail: bool) -> Option<WaitLine> {
+    let message = without_cursor(message);
     let (mode, _) = mode(message)?;
     let (waited, text) = match duration(message) {
         Some((waited, from, to)) => (
@@ -81,6 +98,18 @@ pub fn wait(message: &str, has_detail: bool) -> Option<WaitLine> {
         waited,
         stage,
     })
+}
+
+/// The message without ` at character 22`.
+pub fn without_cursor(message: &str) -> &str {
+    CURSOR
+        .iter()
+        .find_map(|(before, behind)| {
+            let head = message.strip_suffix(behind)?;
+            let text = head.trim_end_matches(|c: char| c.is_ascii_digit());
+            (text.len() < head.len()).then(|| text.strip_suffix(before))?
+        })
+        .unwrap_or(message)
 }
 
 /// Holders and queue out of `Process holding the lock: 1, 2. Wait queue: 3, 4.`: two lists of numbers.
@@ -537,6 +566,26 @@ mod tests {
             assert_eq!(wait.on, LogObject::Transaction { xid: 742 }, "{text}");
         }
         assert!(wait("a lock of the kind ShareLock is on 1 and 2", false).is_none());
+    }
+
+    #[test]
+    fn the_place_in_a_statement_is_no_part_of_the_lock() {
+        let relation = LogObject::Relation {
+            relation: 16453,
+            database: 16384,
+        };
+        for text in [
+            "process 1 acquired AccessShareLock on relation 16453 of database 16384 after 240.512 ms at character 22",
+            "プロセス1は240.512 ms後にデータベース16384のリレーション16453上のAccessShareLockを獲得しました(22文字目)",
+            "Prozess 1 erlangte AccessShareLock-Sperre auf Relation 16453 der Datenbank 16384 nach 240,512 ms bei Zeichen 22",
+            "процесс 1 получил в режиме AccessShareLock блокировку \"отношение 16453 базы данных 16384\" через 240.512 мс (символ 22)",
+        ] {
+            let wait = wait(text, false).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((wait.pid, &wait.on), (Pid(1), &relation), "{text}");
+            assert_eq!(wait.stage, LogWaitStage::Acquired, "{text}");
+        }
+        let failed = "process 1 could not obtain ShareLock on transaction 742";
+        assert_eq!(without_cursor(failed), failed);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod generic;
 mod jsonlog;
 mod labels;
 mod locktext;
+mod logins;
 mod moments;
 mod odd;
 mod open;

@@ -16,11 +16,27 @@ pub struct Record {
     pub statement: Option<String>,
 }
 
+/// What is written in place of a name, in the languages that the server has.
+const UNKNOWN: [&str; 11] = [
+    "[unknown]",
+    "[不明]",
+    "[unbekannt]",
+    "[desconocido]",
+    "[inconnu]",
+    "[sconosciuto]",
+    "[უცნობი]",
+    "[알수없음]",
+    "[н/д]",
+    "[okänd]",
+    "[未知]",
+];
+
 /// `None` for what is written where there is no name.
 pub fn named(text: &str) -> Option<String> {
     let text = text.trim();
     // Of a session that hasn't got in yet; also where a prefix of fewer names takes two for one.
-    (!text.is_empty() && !text.contains("[unknown]")).then(|| text.to_owned())
+    let known = !UNKNOWN.iter().any(|word| text.contains(word));
+    (!text.is_empty() && known).then(|| text.to_owned())
 }
 
 /// A SQLSTATE by its shape; success says nothing.
@@ -30,4 +46,17 @@ pub fn sqlstate(text: &str) -> Option<String> {
             .bytes()
             .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
     (shaped && text != "00000").then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_for_no_name_is_none() {
+        for text in ["", " ", "[unknown]", "[不明]", "[unbekannt]/[unbekannt]"] {
+            assert_eq!(named(text), None, "{text}");
+        }
+        assert_eq!(named(" 不明 ").as_deref(), Some("不明"));
+    }
 }

@@ -387,7 +387,7 @@ fn records_before(
         };
         before.session = std::mem::take(&mut before.session)
             .or(&record.session)
-            .or(&super::stderr::authorized(&record.message));
+            .or(&super::logins::authorized(&record.message));
         if let Some(statement) = super::stderr::logged_statement(&record.message) {
             if super::stderr::ends_transaction(statement) || before.statements.len() >= 20 {
                 break;

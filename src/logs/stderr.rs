@@ -8,6 +8,7 @@ use memchr::{memchr, memrchr};
 use super::generic;
 use super::labels::Label;
 use super::locktext;
+use super::logins::authorized;
 use super::odd;
 use super::prefix::{Head, Prefix, Split};
 use super::record::{Record, sqlstate};
@@ -444,27 +445,6 @@ pub fn ends_transaction(statement: &str) -> bool {
         .any(|word| first.eq_ignore_ascii_case(word))
 }
 
-/// `connection authorized: user=a database=b application_name=c`
-pub fn authorized(message: &str) -> LogSession {
-    if !(message.contains("user=") && message.contains("database=")) {
-        return LogSession::default();
-    }
-    let value = |key: &str| {
-        let (_, rest) = message.split_once(key)?;
-        let end = [" database=", " application_name=", " SSL ", " GSS "]
-            .iter()
-            .filter_map(|next| rest.find(next))
-            .min()
-            .unwrap_or(rest.len());
-        super::record::named(&rest[..end])
-    };
-    LogSession {
-        user: value("user="),
-        database: value("database="),
-        application_name: value("application_name="),
-    }
-}
-
 /// The last places of a text before another place, one a line, the nearest first.
 pub fn last_of(buffer: &[u8], before: usize, needle: &[u8]) -> Vec<usize> {
     // Forwards, since only that search is a fast one.
@@ -546,9 +526,5 @@ mod tests {
         for (message, statement) in cases {
             assert_eq!(logged_statement(message), statement, "{message}");
         }
-        let session =
-            authorized("connection authorized: user=app database=shop application_name=my app");
-        assert_eq!(session.application_name.as_deref(), Some("my app"));
-        assert_eq!(session.database.as_deref(), Some("shop"));
     }
 }

@@ -311,3 +311,43 @@ fn csv_records(log: &str) -> Vec<String> {
     }
     records
 }
+
+/// The name of a database ends in letters that have no case, as a label might.
+#[test]
+fn a_database_with_a_blank_before_its_last_letters() {
+    let log = std::fs::read_to_string(folder().join("context.log")).expect("a log");
+    let (_folder, plain) = temporary("a.log", log.as_bytes());
+    let (_other, blank) = temporary("a.log", log.replace("shop_店", "shop 店").as_bytes());
+    let expected = json(&[&plain]);
+    assert_eq!(expected["lock_waits"]["waits"], 2);
+    for args in [&[][..], &["--prefix", "%m [%p] %q%u@%d "]] {
+        let mut told = json(&[&[blank.as_str()], args].concat());
+        let members = &mut told["deadlocks"][0]["members"];
+        assert_eq!(members[0]["database"], "shop 店", "{args:?}");
+        for field in ["deadlocks", "lock_waits"] {
+            let text = told[field].to_string().replace("shop 店", "shop_店");
+            assert_eq!(text, expected[field].to_string(), "{args:?}");
+        }
+    }
+}
+
+/// A session that hasn't told its application yet, and then does.
+#[test]
+fn applications_of_a_japanese_log() {
+    let log = std::fs::read_to_string(folder().join("japanese.log")).expect("a log");
+    let pid = json(&["japanese.log"])["deadlocks"][0]["members"][1]["pid"].clone();
+    let head = "2026-12-01 02:35:00 JST";
+    let logins = format!(
+        "{head} [{pid}]: [1-1] user=[不明],db=[不明],app=[不明],client=127.0.0.1 LOG:  接続を受け付けました: ホスト=127.0.0.1 ポート番号=5\n"
+    );
+    let of = |logins: &str| {
+        let (_folder, path) = temporary("a.log", format!("{logins}{log}").as_bytes());
+        json(&[&path])["deadlocks"][0]["members"][1]["application_name"].clone()
+    };
+    assert_eq!(of(&logins), Value::Null);
+    let told = format!(
+        "{logins}{head} [{pid}]: [2-1] user=app,db=shop,app=[不明],client=127.0.0.1 LOG:  接続の認証完了: ユーザー=app データベース=shop \
+         application_name=app B,0\n"
+    );
+    assert_eq!(of(&told), "app B,0");
+}

@@ -97,7 +97,7 @@ async fn deadlock(server: &Server, script: &Script) {
     assert_eq!(aborted, 1, "one victim");
 }
 
-async fn with_tables(options: ServerOptions) -> Server {
+pub async fn with_tables(options: ServerOptions) -> Server {
     let server = start(options).await;
     let boss = client(&server.spec(server.superuser(), "postgres"), "boss").await;
     sql(&boss, &format!("create database {}", Scene::database())).await;
@@ -112,7 +112,7 @@ async fn with_tables(options: ServerOptions) -> Server {
     server
 }
 
-fn collecting(bin_dir: PathBuf, destination: &str) -> ServerOptions {
+pub fn collecting(bin_dir: PathBuf, destination: &str) -> ServerOptions {
     ServerOptions {
         bin_dir,
         settings: [
@@ -150,7 +150,7 @@ fn report(server: &Server, log: &str, more: &[&str]) -> Value {
 }
 
 /// The log is written by another process, a moment later.
-async fn written(server: &Server, log: &str, deadlocks: u64) -> Value {
+pub async fn written(server: &Server, log: &str, deadlocks: u64) -> Value {
     eventually(&format!("{log} has {deadlocks}"), || {
         find(server.folder(), log)
             .and_then(|path| std::fs::read(path).ok())

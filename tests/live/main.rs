@@ -13,6 +13,7 @@ mod connecting;
 #[expect(dead_code, reason = "what is innocent is for the other suite")]
 #[path = "../it/corpus.rs"]
 mod corpus;
+mod deadlock_lines;
 mod deadlocks;
 mod drills;
 mod failures;

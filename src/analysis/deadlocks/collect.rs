@@ -11,7 +11,8 @@ use super::order;
 use super::report::{Deadlock, Deadlocks, Group, Hour, session, told};
 use super::waits::Waits;
 use crate::model::{
-    LogBefore, LogDeadlock, LogEvent, LogObject, LogSession, LogWaitStage, LogWhat, Pid, Timestamp,
+    LogBefore, LogDeadlock, LogEdge, LogEvent, LogObject, LogSession, LogWaitStage, LogWhat, Pid,
+    Timestamp,
 };
 use crate::sql;
 
@@ -419,14 +420,20 @@ fn statements(event: &LogEvent) -> Vec<String> {
     let LogWhat::Deadlock(deadlock) = &event.what else {
         return Vec::new();
     };
-    let mut all: Vec<String> = deadlock
-        .edges
-        .iter()
-        .filter_map(|edge| edge.statement.as_deref().map(sql::fingerprint))
-        .collect();
+    let mut all: Vec<String> = deadlock.edges.iter().filter_map(fingerprint).collect();
     all.sort();
     all.dedup();
     all
+}
+
+/// Of a DO, whose body is a text, the statement in it that waits, where the log has it.
+fn fingerprint(edge: &LogEdge) -> Option<String> {
+    let whole = sql::fingerprint(edge.statement.as_deref()?);
+    let hidden = whole.starts_with("do ?") || whole.starts_with("do language ");
+    Some(match edge.inner.as_deref().filter(|_| hidden) {
+        Some(inner) => format!("do: {}", sql::fingerprint(inner)),
+        None => whole,
+    })
 }
 
 /// Alike: the same statements around the circle in a conflict of the same shape, on the same tables where those don't
@@ -449,7 +456,7 @@ fn key(deadlock: &LogDeadlock) -> (String, Vec<String>) {
             } else {
                 edge.on.locktype().unwrap_or("?")
             };
-            let statement = edge.statement.as_deref().map(sql::fingerprint);
+            let statement = fingerprint(edge);
             format!(
                 "{kind} {}\n{}",
                 table.map_or("", String::as_str),
@@ -471,7 +478,7 @@ fn key(deadlock: &LogDeadlock) -> (String, Vec<String>) {
 mod tests {
     use super::*;
     use crate::analysis::deadlocks::{Basis, Shape, WaitEnd};
-    use crate::model::{LockMode, LogEdge, LogLockWait, LogPlace, Millis};
+    use crate::model::{LockMode, LogLockWait, LogPlace, Millis};
 
     fn at(second: i64) -> Option<Timestamp> {
         chrono::DateTime::from_timestamp(1_780_000_000 + second, 0).map(Timestamp::new)
@@ -867,6 +874,29 @@ mod tests {
         }
         let told = report(vec![transfer(0, 7, 8), others]);
         assert_eq!((told.groups.len(), told.groups[0].varies), (1, true));
+    }
+
+    #[test]
+    fn two_do_of_two_bodies_are_two_kinds() {
+        let with = |second: i64, inner: &str| {
+            let body = "do $$ begin x; end $$";
+            let mut edges = vec![edge(1, 2, row(1), body), edge(2, 1, row(2), body)];
+            for edge in &mut edges {
+                edge.inner = Some(inner.into());
+            }
+            event(second, "a", edges)
+        };
+        let told = report(vec![
+            with(0, "update t set a = 1 where id = 1"),
+            with(60, "update t set a = 2 where id = 2"),
+            with(120, "delete from t where id = 1"),
+        ]);
+        let counts: Vec<_> = told.groups.iter().map(|group| group.count).collect();
+        assert_eq!(counts, [2, 1]);
+        assert_eq!(
+            told.groups[0].statements,
+            ["do: update t set a = ? where id = ?"]
+        );
     }
 
     #[test]

@@ -249,7 +249,7 @@ fn coverage(logs: &[LogRead], data: &Deadlocks) -> LogCoverage {
         (sum(|log| log.cut), "longer than 1 MiB: cut"),
         (
             sum(|log| log.timeless),
-            "without a time: its prefix has neither %m nor %t",
+            "without a time: the prefix has none, or isn't known (--prefix)",
         ),
     ] {
         if number > 0 {
