@@ -22,8 +22,10 @@ pub enum Class {
     Address,
     /// What COMMIT PREPARED needs: kept as it is.
     Gid,
-    /// The server's own words, and whatever isn't known.
-    Other,
+    /// The server's own words, numbers and times.
+    Fixed,
+    /// No column of ours: it may hold anything.
+    Unknown,
 }
 
 /// The class of a column of a built-in query.
@@ -39,9 +41,69 @@ pub fn class(query: &str, column: &str) -> Class {
         ("relations" | "slots" | "settings", "name")
         | ("relations", "schema")
         | ("settings", "value" | "boot_value") => Class::Name,
-        _ => Class::Other,
+        (_, column) if FIXED.contains(&column) => Class::Fixed,
+        _ => Class::Unknown,
     }
 }
+
+/// Columns whose texts are the server's own.
+const FIXED: [&str; 55] = [
+    "active",
+    "active_pid",
+    "backend_start",
+    "backend_type",
+    "backend_xid",
+    "backend_xmin",
+    "blocks_done",
+    "blocks_total",
+    "catalog_xmin",
+    "command",
+    "encoding",
+    "in_recovery",
+    "locktype",
+    "mode",
+    "pending_restart",
+    "phase",
+    "pid",
+    "prepared",
+    "query_start",
+    "relation",
+    "replay_lag_ms",
+    "replay_lsn",
+    "sent_lsn",
+    "slot_type",
+    "source",
+    "started_at",
+    "state",
+    "state_change",
+    "stats_reset",
+    "superuser",
+    "sync_state",
+    "taken_at",
+    "transactionid",
+    "unit",
+    "version",
+    "virtualtransaction",
+    "virtualxid",
+    "wait_event",
+    "wait_event_type",
+    "waitstart",
+    "xact_start",
+    "xid",
+    "xmin",
+    "datid",
+    "oid",
+    "xid_age",
+    "xmin_age",
+    "catalog_xmin_age",
+    "ownerid",
+    "dbid",
+    "usesysid",
+    "leader_pid",
+    "client_port",
+    "blockers",
+    "roleid",
+];
 
 /// A text of such a column as it may be seen.
 pub fn shown(class: Class, text: String, level: RedactionLevel) -> String {
@@ -70,7 +132,11 @@ pub fn shown(class: Class, text: String, level: RedactionLevel) -> String {
         Class::Address | Class::Gid => None,
         _ if level == RedactionLevel::None => None,
         Class::Login | Class::Database | Class::Name => owned(sql::name_redacted(&text)),
-        Class::Application | Class::Other => owned(sql::redacted(&text)),
+        Class::Application | Class::Fixed => owned(sql::redacted(&text)),
+        Class::Unknown => {
+            let text = owned(sql::redacted(&text)).unwrap_or_else(|| text.clone());
+            Some(shown(Class::Statement, text, level))
+        }
     };
     replaced.unwrap_or(text)
 }

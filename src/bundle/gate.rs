@@ -3,14 +3,15 @@
 
 use std::fmt;
 
-use super::columns::Class;
+use serde_json::Value;
+
+use super::columns::{self, Class};
 use super::folder::pretty;
 use super::known::KnownSecrets;
 use super::layout::{FRAMES, frame_of};
 use super::redact::{self, Reduced};
-use super::rows::Rows;
 use super::{format, layout};
-use crate::model::RedactionLevel;
+use crate::model::{RedactionLevel, Snapshot};
 use crate::sql;
 
 /// Where something was found, and by which rule.
@@ -46,7 +47,6 @@ pub(super) fn look(
 ) -> Vec<Hit> {
     let mut hits = Vec::new();
     let text = String::from_utf8_lossy(bytes);
-    let mut rows = Rows::default();
     for (n, line) in text.lines().enumerate() {
         let mut found = |rule: String| {
             hits.push(Hit {
@@ -55,18 +55,19 @@ pub(super) fn look(
                 rule,
             });
         };
-        if let Some(name) = known.find(line) {
+        let (name, value) = field(line);
+        // The names of a frame's fields are our own words, whatever else is called so.
+        let looked_at = match &value {
+            _ if frame_of(file).is_none() => line,
+            Some(value) => value,
+            None => line.split_once("\": ").map_or(line, |(_, rest)| rest),
+        };
+        if let Some(name) = known.find(looked_at) {
             found(format!("{OWN} ({name})"));
         }
-        let (name, value) = field(line);
-        let name = match rows.line(line) {
-            Some(Class::Statement) => "query",
-            Some(Class::Application | Class::Override) => "application_name",
-            _ => &name,
-        };
         // What is no field is looked at as it stands.
         let rule = match value {
-            Some(value) => likely(file, name, &value, level),
+            Some(value) => likely(file, &name, &value, level),
             None if level == RedactionLevel::None => None,
             None => sql::detect(line).map(|rule| rule.name().to_owned()),
         };
@@ -77,8 +78,14 @@ pub(super) fn look(
     // It was looked at field by field, a field a line: so it must be written.
     let whole = if file.ends_with(".json") && !is_as_written(bytes) {
         Some("not-as-written")
-    } else if frame_of(file).is_some() && format::parse(file.as_ref(), bytes).is_err() {
-        Some("not-a-snapshot")
+    } else if frame_of(file).is_some() {
+        match format::parse(file.as_ref(), bytes) {
+            Ok(frame) => {
+                hits.extend(rows(file, &text, &frame, level));
+                None
+            }
+            Err(_) => Some("not-a-snapshot"),
+        }
     } else {
         None
     };
@@ -88,6 +95,58 @@ pub(super) fn look(
         rule: rule.into(),
     }));
     hits
+}
+
+/// Cells of the built-in queries' rows, which have no name beside them: each must be as the redactor of its column leaves it.
+fn rows(file: &str, text: &str, frame: &Snapshot, level: RedactionLevel) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    let mut hit = |cell: &str, rule: &str| {
+        let written = serde_json::to_string(cell).unwrap_or_default();
+        let is_it = |line: &str| line.trim().trim_end_matches(',') == written;
+        let line = text.lines().position(is_it).map_or(0, |n| n + 1);
+        let rule = rule.to_owned();
+        let file = file.to_owned();
+        hits.push(Hit { file, line, rule });
+    };
+    for (query, kept) in &frame.queries {
+        let Some(kept) = kept.get() else { continue };
+        for row in &kept.rows {
+            if row.len() != kept.columns.len() {
+                hit("", "not-as-kept");
+            }
+            for (n, cell) in row.iter().enumerate() {
+                let column = kept.columns.get(n).map_or("", String::as_str);
+                let mut check = |text: &str, class: Class| {
+                    // A time is a text as well.
+                    if columns::shown(class, text.to_owned(), level) != text {
+                        hit(text, rule_of(class));
+                    }
+                };
+                match cell {
+                    Value::String(text) => check(text, columns::class(query, column)),
+                    other => each_text(other, &mut |text| check(text, Class::Unknown)),
+                }
+            }
+        }
+    }
+    hits
+}
+
+fn rule_of(class: Class) -> &'static str {
+    match class {
+        Class::Statement => "values-in-statement",
+        Class::Override => "setting",
+        _ => "not-redacted",
+    }
+}
+
+fn each_text(value: &Value, take: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => take(text),
+        Value::Array(all) => all.iter().for_each(|value| each_text(value, take)),
+        Value::Object(fields) => fields.values().for_each(|value| each_text(value, take)),
+        _ => {}
+    }
 }
 
 /// As every file of a bundle is.

@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::columns::HOLDS_A_PASSWORD;
+use super::known::KnownSecrets;
 use crate::model::{Pooler, Redaction, RedactionLevel, Section, Snapshot};
 use crate::sql;
 
@@ -118,6 +121,57 @@ fn names(snapshot: &mut Snapshot) {
     }
 }
 
+/// What stands for a secret that this process was given; in a statement's place, what is left of a statement.
+const HIDDEN: &str = "(not shown: a secret that stanch was given)";
+const HIDDEN_STATEMENT: &str = "SELECT …";
+
+/// A secret that this process was given isn't kept, wherever it stands: in a name as in a statement.
+pub fn leave_out_known(snapshot: &mut Snapshot, known: &KnownSecrets) {
+    let Ok(mut all) = serde_json::to_value(&*snapshot) else {
+        return;
+    };
+    if !hide_known(&mut all, None, known) {
+        return;
+    }
+    // Where a word of ours is somebody's password, the gate says so.
+    if let Ok(without) = serde_json::from_value(all) {
+        *snapshot = without;
+    }
+}
+
+/// Whether there was one.
+fn hide_known(value: &mut Value, field: Option<&str>, known: &KnownSecrets) -> bool {
+    match value {
+        Value::String(text) => {
+            if known.find(text).is_none() {
+                return false;
+            }
+            *text = match field {
+                Some("query") => HIDDEN_STATEMENT.into(),
+                _ => HIDDEN.into(),
+            };
+            true
+        }
+        Value::Array(all) => {
+            let mut hidden = false;
+            for value in all {
+                hidden |= hide_known(value, field, known);
+            }
+            hidden
+        }
+        Value::Object(fields) => {
+            let mut hidden = false;
+            for (name, value) in fields {
+                // Cells of rows have no name: what holds nowhere holds for all of them.
+                let field = if name == "rows" { "query" } else { name };
+                hidden |= hide_known(value, Some(field), known);
+            }
+            hidden
+        }
+        _ => false,
+    }
+}
+
 /// The same for a look at the pooler.
 pub fn redact_pooler(look: &mut Section<Pooler>) {
     match look {
@@ -179,13 +233,13 @@ fn of_name(name: &mut String) {
 }
 
 /// Every text in a report of Redis: names of keys, queues and jobs are strangers' as well.
-pub fn redact_value(value: &mut serde_json::Value) {
+pub fn redact_value(value: &mut Value) {
     match value {
-        serde_json::Value::String(text) => of_text(text),
-        serde_json::Value::Array(all) => all.iter_mut().for_each(redact_value),
-        serde_json::Value::Object(fields) => {
+        Value::String(text) => of_text(text),
+        Value::Array(all) => all.iter_mut().for_each(redact_value),
+        Value::Object(fields) => {
             // Bytes that are no text stand there once more.
-            let shown = fields.get("key").and_then(serde_json::Value::as_str);
+            let shown = fields.get("key").and_then(Value::as_str);
             let hides = shown.is_some_and(|key| matches!(sql::redacted(key), Cow::Owned(_)));
             if hides {
                 fields.remove("key_base64");

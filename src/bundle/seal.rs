@@ -37,6 +37,12 @@ pub enum SealError {
     Write { path: PathBuf, error: io::Error },
     #[error("not sealed: {}", told(.0))]
     Secrets(Vec<Hit>),
+    /// What was to be sealed is still there.
+    #[error("{error}\nthe folder is kept: {folder}")]
+    Kept {
+        folder: PathBuf,
+        error: Box<SealError>,
+    },
 }
 
 /// How many of them are told one by one.
@@ -136,7 +142,7 @@ pub fn seal(
 /// Frames sealed into a file of this name, without a folder that anybody sees.
 ///
 /// # Errors
-/// When something secret stands in one, or the file can't be written.
+/// When something secret stands in one, or the file can't be written. Where the gate refuses it, the folder is kept beside it.
 pub fn seal_frames(
     to: &Path,
     head: &Head,
@@ -147,9 +153,15 @@ pub fn seal_frames(
         path: to.to_path_buf(),
         error,
     };
+    let beside = to.parent().filter(|place| !place.starts_with("/dev"));
+    let beside = match beside {
+        Some(place) if place.as_os_str().is_empty() => Path::new(".").to_path_buf(),
+        Some(place) => place.to_path_buf(),
+        None => std::env::temp_dir(),
+    };
     let place = tempfile::Builder::new()
-        .prefix("stanch-")
-        .tempdir()
+        .prefix(".stanch-")
+        .tempdir_in(beside)
         .map_err(write)?;
     let root = place.path().join("frames");
     let mut folder = Folder::create(root.clone(), head, u64::MAX).map_err(write)?;
@@ -165,7 +177,19 @@ pub fn seal_frames(
     };
     folder.end(&end).map_err(write)?;
     let sealed = place.path().join("sealed");
-    seal(&root, &sealed, known, &[])?;
+    if let Err(error) = seal(&root, &sealed, known, &[]) {
+        if matches!(error, SealError::Secrets(_)) {
+            let kept = to.with_extension("unsealed");
+            return match std::fs::rename(&root, &kept) {
+                Ok(()) => Err(SealError::Kept {
+                    folder: kept,
+                    error: Box::new(error),
+                }),
+                Err(_) => Err(error),
+            };
+        }
+        return Err(error);
+    }
     let bytes = std::fs::read(&sealed).map_err(write)?;
     write_bytes(to, &bytes).map_err(write)
 }

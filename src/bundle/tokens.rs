@@ -152,7 +152,7 @@ impl Tokens {
                     Class::Address => self.name("ip", text),
                     Class::Gid => self.name("gid", text),
                     Class::Statement | Class::Override => *text = self.hide_words(text, names),
-                    Class::Name | Class::Other => {}
+                    Class::Name | Class::Fixed | Class::Unknown => {}
                 }
             }
         }

@@ -289,7 +289,7 @@ pub enum QueryCommand {
         #[arg(long, value_name = "MAJOR", default_value_t = 18)]
         server: u32,
     },
-    /// Run one and show its rows
+    /// Run one and show its rows; with --save those of the whole round, which asks for the relations and waiters that it needs
     Run(Box<QueryArgs>),
 }
 

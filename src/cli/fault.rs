@@ -57,7 +57,9 @@ impl Fault {
             Self::Config(_) | Self::Saved(_) | Self::Book(_) | Self::Log(_) => ExitCode::Input,
             Self::Seal(SealError::Read(_)) => ExitCode::Input,
             // Something secret stands in it: that is for a person.
-            Self::Seal(SealError::Secrets(_)) | Self::Busy(_) => ExitCode::Critical,
+            Self::Seal(SealError::Secrets(_) | SealError::Kept { .. }) | Self::Busy(_) => {
+                ExitCode::Critical
+            }
             Self::Connect(_)
             | Self::Round(_)
             | Self::Query(_)

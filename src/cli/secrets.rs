@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use super::args::ConnectArgs;
 use super::fault::Fault;
 use super::settings::{self, ActSettings, ConnectSettings};
-use crate::bundle::KnownSecrets;
-use crate::model::{Secret, Target, Timestamp};
+use crate::bundle::{Head, KnownSecrets};
+use crate::cli::commands::Context;
+use crate::model::{Secret, Timestamp};
 use crate::source::postgres::Environment;
 use crate::source::redis::RedisAddress;
 
@@ -87,12 +88,36 @@ pub fn known(
     KnownSecrets::new(found)
 }
 
-/// What the way to the server of a bundle needs, and to its Redis, as far as it is still known here: `stanch.yaml`, `~/.pgpass`.
-pub fn of_bundle(env: &Environment, target: &Target) -> KnownSecrets {
-    // A server that nothing here knows has no password here either.
-    let way = ConnectSettings::resolve(&ConnectArgs::to(target), env).ok();
-    let redis = settings::redis(None, target.name.as_deref(), env).ok();
-    known(env, way.as_ref(), redis.flatten().as_ref())
+/// What the way to the server of a bundle needs, and to its Redis, as far as it is still known here: `stanch.yaml`, `~/.pgpass`. What
+/// couldn't be looked for is said.
+pub fn of_bundle(ctx: &mut Context<'_>, head: &Head) -> KnownSecrets {
+    let target = &head.target;
+    let mut missing = Vec::new();
+    if head.tokens {
+        missing.push("names of this bundle are tokens".to_owned());
+    }
+    let way = match ConnectSettings::resolve(&ConnectArgs::to(target), ctx.env) {
+        Ok(way) => {
+            missing.extend(way.warnings.iter().cloned());
+            Some(way)
+        }
+        Err(fault) => {
+            missing.push(fault.to_string());
+            None
+        }
+    };
+    let redis = settings::redis(None, target.name.as_deref(), ctx.env);
+    let redis = redis.unwrap_or_else(|fault| {
+        missing.push(fault.to_string());
+        None
+    });
+    for why in missing {
+        ctx.console.warn(&format!(
+            "passwords of the way to {} may not have been looked for: {why}",
+            target.label()
+        ));
+    }
+    known(ctx.env, way.as_ref(), redis.as_ref())
 }
 
 /// Where the key of a capture's tokens is kept: with the journals, by when it was begun.

@@ -60,32 +60,38 @@ pub struct ScanOptions {
 /// A search for one word is much quicker than for several: what ends a wait is looked for only where one is open.
 struct Finder {
     one: memmem::Finder<'static>,
-    /// Errors whose DETAIL may be left out.
-    bare: [memmem::Finder<'static>; 2],
+    /// Errors whose DETAIL may be left out: the English one, and the Japanese one where the beginning isn't ASCII alone. Each is a
+    /// search over everything.
+    bare: Vec<memmem::Finder<'static>>,
     several: Option<Regex>,
     always: bool,
 }
 
 impl Finder {
-    fn new(wanted: Wanted) -> Self {
+    fn new(wanted: Wanted, sample: &[u8]) -> Self {
+        let bare = match sample.is_ascii() {
+            true => &events::DEADLOCK[..1],
+            false => &events::DEADLOCK[..],
+        };
         let words = match wanted {
             Wanted::Locks => LOCKS,
             Wanted::All => ALL,
         };
         Self {
             one: memmem::Finder::new(b"eLock"),
-            bare: events::DEADLOCK.map(memmem::Finder::new),
+            bare: bare.iter().map(memmem::Finder::new).collect(),
             several: Regex::new(words).ok(),
             always: wanted == Wanted::All,
         }
     }
 
-    fn find(&self, bytes: &[u8], waiting: bool, format: LogFormat) -> Option<usize> {
+    /// `bare`: errors without their DETAIL are looked for too.
+    fn find(&self, bytes: &[u8], waiting: bool, bare: bool) -> Option<usize> {
         let found = match &self.several {
             Some(words) if waiting || self.always => words.find(bytes).map(|found| found.start()),
             _ => self.one.find(bytes),
         };
-        if format != LogFormat::Stderr {
+        if !bare {
             return found;
         }
         // Only what lies before, so that nothing is searched twice.
@@ -109,12 +115,14 @@ pub fn scan(
     watch: &mut dyn FnMut(u64, Option<u64>) -> bool,
 ) -> Result<LogRead, LogError> {
     let mut scan = Scan::new(opened, options)?;
-    let finder = Finder::new(options.wanted);
+    let finder = Finder::new(options.wanted, scan.window.bytes());
     // What lies before is searched already.
     let mut at = 0;
     loop {
         let waiting = scan.window.base + (at as u64) < scan.waiting_until;
-        let found = finder.find(&scan.window.bytes()[at..], waiting, scan.tally.format);
+        // In csv and json nothing is left out.
+        let bare = scan.tally.format == LogFormat::Stderr;
+        let found = finder.find(&scan.window.bytes()[at..], waiting, bare);
         let Some(hit) = found.map(|found| at + found) else {
             if scan.window.ended || scan.tally.stopped.is_some() {
                 break;

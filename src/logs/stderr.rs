@@ -100,11 +100,14 @@ impl Lines {
         let mut best = (0, 0, 0);
         let mut chosen = self.known.len();
         for (n, prefix) in self.known.iter().enumerate() {
-            let heads: Vec<Head> = lines
-                .iter()
-                .filter_map(|line| prefix.split(line, zone))
-                .map(|split| split.head)
-                .collect();
+            let mut heads: Vec<Head> = Vec::new();
+            for (n, line) in lines.iter().enumerate() {
+                // One that can't fit as many any more isn't chosen.
+                if heads.len() + lines.len() - n < best.0 {
+                    break;
+                }
+                heads.extend(prefix.split(line, zone).map(|split| split.head));
+            }
             let names = heads.iter().map(Head::names).sum::<usize>();
             let pieces = prefix.pieces();
             let rank = if names > 0 {

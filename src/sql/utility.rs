@@ -195,9 +195,12 @@ fn call_tag(text: &Text<'_>, at: usize) -> Option<String> {
     }
     let arg = |n: usize| text.tokens.get(at + 2 + n);
     let harmless = matches!(arg(0), Some(Token::Text(setting)) if is_harmless(setting));
-    // `set_config('…', $2, …)` shows nothing of its value.
-    let bound =
-        arg(1) == Some(&Token::Symbol(',')) && matches!(arg(2), Some(Token::Param(_)) | None);
+    // `set_config('…', $2, …)` shows nothing of its value, and neither does one that was masked before.
+    let bound = arg(1) == Some(&Token::Symbol(','))
+        && matches!(
+            arg(2),
+            Some(Token::Param(_) | Token::Symbol('?') | Token::Word(LEFT_OUT)) | None
+        );
     let cut = arg(1).is_none();
     (!(harmless || bound || cut)).then(|| text.verb())
 }

@@ -580,6 +580,84 @@ fn what_this_process_knows_is_never_sealed() {
     }
 }
 
+/// What a process knows is taken out before it is written, wherever it stands, and what is left is sealed.
+#[test]
+fn what_this_process_knows_is_left_out() {
+    let place = tempfile::tempdir().expect("a folder");
+    let mut snapshot = planted_in_rows(Place::Statement, "select blue_harbour from t");
+    let secret = "blue_harbour";
+    let session = captures()
+        .into_iter()
+        .flat_map(|snapshot| snapshot.activity.rows().to_vec());
+    let mut session = session.into_iter().next().expect("a session");
+    session.query = Some(format!("select {secret} from t"));
+    session.database = Some(secret.into());
+    snapshot.activity = Section::Collected(vec![session]);
+    let database = &mut snapshot.databases.get_mut().expect("databases")[0];
+    database.name = secret.into();
+    let known = KnownSecrets::new([("PGPASSWORD", secret)]);
+    bundle::leave_out_known(&mut snapshot, &known);
+    bundle::redact(&mut snapshot);
+    let root = place.path().join("one");
+    let mut folder = Folder::create(root.clone(), &head(&snapshot), MOST).expect("a folder");
+    folder.frame(&snapshot).expect("written");
+    ended(&mut folder);
+    bundle::seal(&root, &place.path().join("x.tar.zst"), &known, &[]).expect("sealed");
+    assert!(
+        !serde_json::to_string(&snapshot)
+            .expect("JSON")
+            .contains(secret)
+    );
+    // A word of ours that is somebody's password stands in every frame.
+    let known = KnownSecrets::new([("PGPASSWORD", "relations")]);
+    bundle::seal(&root, &place.path().join("y.tar.zst"), &known, &[]).expect("sealed");
+}
+
+/// Rows that no redactor of ours has left so are refused, however they were put there.
+#[test]
+fn rows_that_were_edited_are_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let kept = |query: &str, columns: &[&str], row: Vec<serde_json::Value>| {
+        let mut snapshot = planted_in_rows(Place::Statement, "select ?");
+        let rows = QueryRows {
+            columns: columns.iter().map(ToString::to_string).collect(),
+            rows: vec![row],
+        };
+        snapshot
+            .queries
+            .insert(query.into(), Section::Collected(rows));
+        snapshot
+    };
+    let text = "select 'hunter2'";
+    let cases = [
+        kept("activity", &["pid", "x"], vec![7.into(), text.into()]),
+        kept("mine", &["x"], vec![text.into()]),
+        kept("activity", &["pid"], vec![7.into(), text.into()]),
+        kept("activity", &["query"], vec![serde_json::json!([text])]),
+        kept(
+            "activity",
+            &["pid", "query"],
+            vec![serde_json::json!({"a": 1}), text.into()],
+        ),
+        kept(
+            "overrides",
+            &["config"],
+            vec!["app.signing=hunter2Value".into()],
+        ),
+    ];
+    for (n, snapshot) in cases.iter().enumerate() {
+        let root = place.path().join(n.to_string());
+        let mut folder = Folder::create(root.clone(), &head(snapshot), MOST).expect("a folder");
+        folder.frame(snapshot).expect("written");
+        ended(&mut folder);
+        let sealed = bundle::seal(&root, &place.path().join("x"), &nothing(), &[]);
+        assert!(
+            matches!(sealed, Err(SealError::Secrets(_))),
+            "{n}: {sealed:?}"
+        );
+    }
+}
+
 #[test]
 fn a_rule_is_passed_over_for_a_reason() {
     let place = tempfile::tempdir().expect("a folder");

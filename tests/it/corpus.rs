@@ -166,7 +166,7 @@ pub static PLANTED: &[Planted] = &[
     planted("card number in a statement", Statement, "select * from cards where pan = 4111111111111111", "4111111111111111"),
     planted("social security number in a statement", Statement, "select * from people where ssn = 078051120", "078051120"),
     planted("PIN", Statement, "update cards set tries = tries + 1 where pin=4711", "4711"),
-    planted("negative number", Statement, "select * from t where lat = -33.8688", "33.8688"),
+    planted("negative number", Statement, "select * from t where lng = -151.20699", "151.20699"),
     planted("pattern", Statement, "select * from people where name ILIKE '%alice%'", "alice"),
     planted("rows of values", Statement, "insert into people values (1, 'Bob'), (2, 'Alice')", "Alice"),
     planted("list", Statement, "select * from people where name in ('Bob','Carl','Alice')", "Alice"),

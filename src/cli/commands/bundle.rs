@@ -44,7 +44,7 @@ pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, F
                     to.display()
                 )));
             }
-            let known = secrets::of_bundle(ctx.env, &bundle.head().target);
+            let known = secrets::of_bundle(ctx, bundle.head());
             let sealed = bundle::seal(folder, &to, &known, allow)?;
             ctx.console.note(&format!(
                 "sealed: {}; the folder is still there: {}",
@@ -92,7 +92,7 @@ pub fn missing(gaps: &[Gap]) -> Vec<Missing> {
 
 fn verify(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
     let bundle = Bundle::open(path)?;
-    let known = secrets::of_bundle(ctx.env, &bundle.head().target);
+    let known = secrets::of_bundle(ctx, bundle.head());
     let checked = bundle::verify(&bundle, &known)?;
     let why_partial = bundle.why_partial();
     let result = Verified {

@@ -150,7 +150,7 @@ async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fa
     let (before, after) = looks?;
     // What can't be saved is shown all the same, and the fault is told after it.
     let saved = match &args.save {
-        Some(file) => save(ctx, file, &settings, &[&before, &after]),
+        Some(file) => save(ctx, file, &settings, [before.clone(), after.clone()]),
         None => Ok(()),
     };
     let code = counted(ctx, args, Some(&before), &after)?;
@@ -162,8 +162,12 @@ fn save(
     ctx: &Context<'_>,
     file: &Path,
     settings: &ConnectSettings,
-    looks: &[&Snapshot; 2],
+    mut looks: [Snapshot; 2],
 ) -> Result<(), Fault> {
+    let known = secrets::known(ctx.env, Some(settings), None);
+    for look in &mut looks {
+        bundle::leave_out_known(look, &known);
+    }
     let head = Head {
         format: BUNDLE_FORMAT.into(),
         stanch: env!("CARGO_PKG_VERSION").into(),
@@ -174,8 +178,8 @@ fn save(
         redaction: settings.round.redaction,
         tokens: false,
     };
-    let known = secrets::known(ctx.env, Some(settings), None);
-    Ok(bundle::seal_frames(file, &head, looks, &known)?)
+    let looks: Vec<&Snapshot> = looks.iter().collect();
+    Ok(bundle::seal_frames(file, &head, &looks, &known)?)
 }
 
 /// What the counters and settings say.

@@ -45,7 +45,10 @@ pub async fn drift(
             let snapshot = round(&connected, parts, settings.round).await;
             connected.close().await;
             let snapshot = snapshot?;
-            rounds::save(args.save.as_deref(), &snapshot)?;
+            // What can't be saved is compared all the same, and the fault is told.
+            if let Err(fault) = rounds::save(args.save.as_deref(), &snapshot) {
+                ctx.console.error(&fault.to_string(), None);
+            }
             snapshot
         }
         (None, false) => return Ok(None),

@@ -10,13 +10,13 @@ use std::time::Duration;
 use tokio::time::interval;
 
 use crate::analysis::glance::{self, Glance, Weight, glance};
-use crate::bundle::{End, Folder, Gap, Kept, KnownSecrets, Tokens};
+use crate::bundle::{self, End, Folder, Gap, Kept, KnownSecrets, Tokens};
 use crate::cli::commands::Context;
 use crate::cli::log_moments;
 use crate::cli::redis::capture::{Reading, Told};
 use crate::cli::rounds::local_now;
 use crate::cli::stop::Stop;
-use crate::model::{Section, Snapshot, Target, Timestamp};
+use crate::model::{Snapshot, Target, Timestamp};
 use crate::source::postgres::Connected;
 use crate::sql;
 use crate::view::Progress;
@@ -76,32 +76,6 @@ impl Tape {
         self.note(Some(error));
     }
 
-    /// A secret that this process was given isn't written, wherever it stands.
-    fn leave_out_known(&self, snapshot: &mut Snapshot) {
-        for session in snapshot.activity.get_mut().into_iter().flatten() {
-            for text in [&mut session.query, &mut session.application_name] {
-                if text
-                    .as_deref()
-                    .is_some_and(|text| self.known.find(text).is_some())
-                {
-                    *text = Some(HIDDEN.into());
-                }
-            }
-        }
-        let kept = snapshot.queries.values_mut();
-        let rows = kept
-            .filter_map(Section::get_mut)
-            .flat_map(|kept| &mut kept.rows);
-        for cell in rows.flatten() {
-            if cell
-                .as_str()
-                .is_some_and(|text| self.known.find(text).is_some())
-            {
-                *cell = HIDDEN.into();
-            }
-        }
-    }
-
     pub fn note(&mut self, error: Option<io::Error>) {
         if self.failed.is_none() {
             self.failed = error;
@@ -110,7 +84,7 @@ impl Tape {
 
     /// `false`: the bundle is as large as it may be.
     pub fn frame(&mut self, ctx: &mut Context<'_>, mut snapshot: Snapshot) -> bool {
-        self.leave_out_known(&mut snapshot);
+        bundle::leave_out_known(&mut snapshot, &self.known);
         if let Some(tokens) = &self.tokens {
             tokens.hide(&mut snapshot);
         }
