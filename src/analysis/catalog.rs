@@ -88,10 +88,15 @@ pub fn entry(id: FindingId) -> Entry {
             "A pool's maximum lifetime below the load balancer's and the server's; a pooler for short-lived clients.",
         ),
         FindingId::PoolWaiting => make(
-            "warning: clients have waited for a server connection of the pooler for a second, critical: for ten; only where the              target names the pooler's console (`pgbouncer` in stanch.yaml)",
+            "warning: clients have waited for a server connection of the pooler for a second, critical: for ten; \
+             also a warning where they wait and it has no server connection open; only where the target \
+             names the pooler's console (`pgbouncer` in stanch.yaml)",
             None,
-            "The queue is at the pooler and not in the server, which may look idle. Either all server connections of a pool are              held, by transactions that don't end or because the pool is small; or none can be opened, because the server behind              it refuses them, or somebody has paused the database.",
-            "End what holds the server connections (stanch pg transactions, stanch pg blockers). Where none is open, look at the              server itself, and at SHOW SERVERS and the pooler's log; where it is paused, RESUME.",
+            "The queue is at the pooler and not in the server, which may look idle. Either all server connections of a pool are \
+             held, by transactions that don't end or because the pool is small; or none can be opened, because the server behind \
+             it refuses them, or somebody has paused the database.",
+            "End what holds the server connections (stanch pg transactions, stanch pg blockers). Where none is open, look at the \
+             server itself, and at SHOW SERVERS and the pooler's log; where it is paused, RESUME.",
             "A pool as large as the server can carry, short transactions, and query_wait_timeout below the clients' patience.",
         ),
         FindingId::WaitDominant => make(
@@ -255,10 +260,9 @@ pub fn entry(id: FindingId) -> Entry {
 /// The built-in book that walks through what was found.
 pub fn runbook(id: FindingId) -> Option<&'static str> {
     match id {
-        FindingId::ConnNearLimit
-        | FindingId::ConnExhausted
-        | FindingId::ConnOversizedPools
-        | FindingId::PoolWaiting => Some("connection-exhaustion"),
+        FindingId::ConnNearLimit | FindingId::ConnExhausted | FindingId::ConnOversizedPools => {
+            Some("connection-exhaustion")
+        }
         FindingId::ConnLeak | FindingId::TxIdleInTransaction => Some("idle-in-transaction"),
         FindingId::ConnChurn => Some("pool-timeout-mismatch"),
         FindingId::TxLong => Some("long-transaction"),

@@ -131,7 +131,9 @@ impl Tokens {
             }
             // What an error says of the way there would tell all of it.
             Some(Section::Failed { message, .. }) => *message = "no answer".into(),
-            Some(Section::Skipped(_)) | None => {}
+            // It has the error before it.
+            Some(Section::Skipped(why)) => *why = "not asked again so soon".into(),
+            None => {}
         }
         for (query, rows) in &mut snapshot.queries {
             if let Some(rows) = rows.get_mut() {

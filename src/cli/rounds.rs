@@ -18,7 +18,9 @@ use crate::analysis::{Report, triage};
 use crate::bundle;
 use crate::model::{ExitCode, Pooler, RedactionLevel, Section, Snapshot, Target, Timestamp};
 use crate::source::pgbouncer;
-use crate::source::postgres::{self, ConnectError, ConnectFault, Connected, Knock, Parts, round};
+use crate::source::postgres::{
+    self, ConnectError, ConnectFault, Connected, Knock, Parts, RoundError, round,
+};
 use crate::source::saved;
 use crate::view::{self, Format, Table};
 
@@ -155,13 +157,24 @@ pub fn resolve(ctx: &mut Context<'_>, args: &FrameArgs) -> Result<ConnectSetting
     Ok(settings)
 }
 
+/// A round that is kept, with the pooler in front.
+///
+/// # Errors
+/// When the round fails.
+pub async fn round_to_keep(
+    connected: &Connected,
+    settings: &ConnectSettings,
+) -> Result<Snapshot, RoundError> {
+    let (read, pooler) = tokio::join!(
+        round(connected, Parts::TO_KEEP, settings.round),
+        look_at_pooler(settings)
+    );
+    Ok(Snapshot { pooler, ..read? })
+}
+
 /// The pooler in front of the server, where the target names its console; as it may be seen and saved.
 pub async fn look_at_pooler(settings: &ConnectSettings) -> Option<Section<Pooler>> {
-    let mut look = pgbouncer::look(settings.pooler.as_ref()?).await;
-    if settings.round.redaction == RedactionLevel::Redacted {
-        bundle::redact_pooler(&mut look);
-    }
-    Some(look)
+    Some(pgbouncer::look(settings.pooler.as_ref()?, settings.round.redaction).await)
 }
 
 /// On a screen it would else look like now.
@@ -292,7 +305,16 @@ fn show<D: Serialize + Table>(
         Check::Own(code) => (code(&report), Vec::new()),
         Check::Findings(areas) => {
             let findings = judged.data.of_areas(areas);
-            (triage::code(&findings, &report.head.coverage), findings)
+            let code = triage::code(&findings, &report.head.coverage);
+            let blind = judged.data.unseen_pooler(areas);
+            (
+                if blind && code == ExitCode::Ok {
+                    ExitCode::Unknown
+                } else {
+                    code
+                },
+                findings,
+            )
         }
     };
     if ctx.console.format == Format::Table {

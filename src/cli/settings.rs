@@ -261,6 +261,7 @@ impl ConnectSettings {
                 |(_, target)| Some(target.db.clone()),
             ),
             target_name: target.map(|(name, _)| name.clone()),
+            default_database: None,
         };
         if let (Some(word), None) = (&args.dbname, target)
             && args.host.is_none()
@@ -290,7 +291,7 @@ impl ConnectSettings {
             .filter(|_| !elsewhere)
             .and_then(|(name, target)| Some((name, target.pgbouncer.as_ref()?)));
         let pooler = pooler.and_then(|(name, db)| {
-            named_plan(name, db, env)
+            named_plan(name, db, Some(CONSOLE), env)
                 .map_err(|why| {
                     warnings.push(format!("the target's pgbouncer can't be used: {why}"))
                 })
@@ -323,11 +324,20 @@ impl ConnectSettings {
 }
 
 /// Another way that a target names.
-fn named_plan(name: &str, db: &str, env: &Environment) -> Result<Plan, String> {
+/// Its database, which is none of the server's.
+const CONSOLE: &str = "pgbouncer";
+
+fn named_plan(
+    name: &str,
+    db: &str,
+    default_database: Option<&'static str>,
+    env: &Environment,
+) -> Result<Plan, String> {
     conninfo::check_target(db)?;
     let input = ConnInput {
         dbname: Some(db.to_owned()),
         target_name: Some(name.to_owned()),
+        default_database,
         ..ConnInput::default()
     };
     conninfo::resolve(&input, env).map_err(|e| e.to_string())
@@ -335,7 +345,7 @@ fn named_plan(name: &str, db: &str, env: &Environment) -> Result<Plan, String> {
 
 /// The rescue login of a target; its password is that of `STANCH_RESCUE_PASSWORD`, else what libpq would find.
 fn rescue(name: &str, db: &str, env: &Environment) -> Result<Plan, String> {
-    let mut plan = named_plan(name, db, env)?;
+    let mut plan = named_plan(name, db, None, env)?;
     if let Some(password) = env.get("STANCH_RESCUE_PASSWORD").filter(|p| !p.is_empty()) {
         for place in &mut plan.places {
             place.password = Some(Secret::new(password.as_str()));

@@ -16,7 +16,7 @@ use crate::journal::{Event, Journal, JournalError};
 use crate::model::{Snapshot, Thresholds, Timestamp, Verb};
 use crate::runbook::walk::{Came, Ended, Next, Walk};
 use crate::runbook::{Book, Kind, Step};
-use crate::source::postgres::RoundOptions;
+use crate::source::postgres::{Plan, RoundOptions};
 use crate::source::redis::RedisAddress;
 
 /// Who walks a book with us.
@@ -111,6 +111,8 @@ pub struct BookRequest {
     pub redis: Option<RedisAddress>,
     /// What stanch.yaml says of its keys and queues.
     pub redis_config: RedisConfig,
+    /// The console of the pooler in front.
+    pub pooler: Option<Plan>,
     pub thresholds: Thresholds,
     pub runs: PathBuf,
     pub clock: fn() -> Timestamp,

@@ -101,7 +101,7 @@ impl Run<'_> {
             would: None,
         };
         let acted = match self.world {
-            World::Live(connected) => {
+            World::Live(connected, _) => {
                 let journal = self.journal.as_deref_mut();
                 act(connected, &request, &mut operator, journal).await?
             }

@@ -12,16 +12,18 @@ use super::found::found;
 use super::redis;
 use super::steps::of_command;
 use crate::analysis::triage;
-use crate::model::Snapshot;
+use crate::model::{FindingId, Snapshot};
 use crate::runbook::walk::Walk;
 use crate::runbook::{Kind, Step};
+use crate::source::pgbouncer;
 use crate::source::postgres::query::{QueryError, run_statement};
-use crate::source::postgres::{Connected, Parts, RoundError, RoundOptions, round};
+use crate::source::postgres::{Connected, Parts, Plan, RoundError, RoundOptions, round};
 
 /// Where reads come from.
 #[derive(Clone, Copy)]
 pub enum World<'w> {
-    Live(&'w Connected),
+    /// With the console of the pooler in front, where the target names one.
+    Live(&'w Connected, Option<&'w Plan>),
     /// A snapshot, and the reports of Redis that were kept with it, by name.
     Saved(&'w Snapshot, &'w BTreeMap<String, Json>),
 }
@@ -76,7 +78,16 @@ impl World<'_> {
         options: RoundOptions,
     ) -> Result<Snapshot, RoundError> {
         match self {
-            Self::Live(connected) => round(connected, parts, options).await,
+            Self::Live(connected, console) => {
+                let look = async {
+                    match console {
+                        Some(plan) => Some(pgbouncer::look(plan, options.redaction).await),
+                        None => None,
+                    }
+                };
+                let (read, pooler) = tokio::join!(round(connected, parts, options), look);
+                Ok(Snapshot { pooler, ..read? })
+            }
             Self::Saved(snapshot, _) => Ok((*snapshot).clone()),
         }
     }
@@ -116,7 +127,7 @@ impl World<'_> {
                 read.map(|read| checked(read, *id, request))
             }
             Kind::Sql(statement) => {
-                let Self::Live(connected) = self else {
+                let Self::Live(connected, _) = self else {
                     return Ok(Err(Unread::new(
                         "not_saved",
                         "a statement of a book isn't part of a snapshot",
@@ -232,7 +243,7 @@ async fn asked(
 }
 
 /// Of all of triage one finding.
-fn checked(read: Found, id: crate::model::FindingId, request: &BookRequest) -> Found {
+fn checked(read: Found, id: FindingId, request: &BookRequest) -> Found {
     let Found::Report {
         snapshot, value, ..
     } = &read
@@ -246,7 +257,12 @@ fn checked(read: Found, id: crate::model::FindingId, request: &BookRequest) -> F
         return read;
     }
     // What couldn't be judged isn't absent.
-    let unknown = report.data.unknown.iter().find(|text| {
+    let no_pooler = (id == FindingId::PoolWaiting && snapshot.pooler.is_none()).then(|| {
+        format!(
+            "{id}: no pooler was looked at: the target in stanch.yaml names its console (pgbouncer)"
+        )
+    });
+    let unknown = report.data.unknown.iter().chain(&no_pooler).find(|text| {
         text.split(':')
             .next()
             .is_some_and(|names| names.split(", ").any(|n| n == id.name()))

@@ -3,7 +3,8 @@
 use crate::analysis::redis::Look;
 use crate::analysis::{connections, triage};
 use crate::model::{
-    Clock, FindingId, Millis, Session, SessionState, Severity, SlotLimit, Snapshot, Timestamp,
+    Clock, FindingId, Millis, Pooler, Section, Session, SessionState, Severity, SlotLimit,
+    Snapshot, Timestamp,
 };
 
 /// Applications that are kept of one capture; the rest is counted together.
@@ -23,6 +24,8 @@ pub struct Frame {
     /// Sessions that wait for another's lock; `None`: the locks weren't read.
     pub blocked: Option<usize>,
     pub longest_wait: Option<Millis>,
+    /// At the pooler, where it was looked at: the longest wait, and how many wait.
+    pub pooler: (Millis, u32),
     /// Largest first.
     pub applications: Vec<(String, usize)>,
     /// Connections of all the others.
@@ -190,6 +193,11 @@ impl Frame {
             oldest_transaction: triage.summary.oldest_transaction_ms,
             blocked: triage.summary.blocked,
             longest_wait,
+            pooler: snapshot
+                .pooler
+                .as_ref()
+                .and_then(Section::get)
+                .map_or((Millis(0), 0), Pooler::queue),
             applications,
             other_applications: rest.iter().map(|(_, count)| count).sum(),
             refusals: snapshot
@@ -215,6 +223,7 @@ impl Frame {
         match id.name().split('.').next() {
             Some("lock") => [blocked, wait, 0],
             Some("conn") => [used, self.refusals.len() as u64, age],
+            Some("pool") => [self.pooler.0.0, self.pooler.1.into(), 0],
             Some("tx") if id == FindingId::TxIdleInTransaction => {
                 let idle = self.states.map_or(0, |s| s.idle_in_transaction + s.aborted);
                 [idle as u64, age, 0]
@@ -254,5 +263,32 @@ impl Frame {
         all.sort_by_key(|(id, _)| *id);
         all.dedup();
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_a_pooler_is_by_its_wait() {
+        let frame = |wait, waiting| Frame {
+            at: Timestamp::new(chrono::DateTime::UNIX_EPOCH),
+            by_server: true,
+            slots: None,
+            states: None,
+            oldest_transaction: None,
+            blocked: None,
+            longest_wait: None,
+            pooler: (Millis(wait), waiting),
+            applications: Vec::new(),
+            other_applications: 0,
+            refusals: Vec::new(),
+            findings: Vec::new(),
+            redis: None,
+        };
+        let measure = |frame: Frame| frame.measure(FindingId::PoolWaiting);
+        assert!(measure(frame(9_000, 2)) > measure(frame(3_000, 40)));
+        assert!(measure(frame(3_000, 40)) > measure(frame(3_000, 2)));
     }
 }

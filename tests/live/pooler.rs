@@ -4,10 +4,13 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use stanch::drill::{self, Incident, Scene, Server, find_tool};
+use stanch::drill::{self, Incident, Scene, Server, ServerOptions, find_tool};
 use stanch::source::postgres::ConnSpec;
 
-use crate::harness::{REPORTS, Run, admin, client, command, folder, path, run, scene, stanch_as};
+use crate::harness::{
+    REPORTS, Run, admin, client, command, folder, path, run, scene, stanch_as, stanch_command,
+    start,
+};
 
 struct Pooler(Child);
 
@@ -27,7 +30,7 @@ async fn start_pooler(server: &Server) -> (Pooler, ConnSpec) {
         .write_file("users.txt", "\"postgres\" \"\"\n\"app_rw\" \"\"\n")
         .expect("a file");
     let ini = format!(
-        "[databases]\nshop = host={folder} port={}\n[pgbouncer]\nlisten_addr =\nlisten_port = {port}\n\
+        "[databases]\nshop = host={folder} port={}\ngone = host={folder} port=1\n[pgbouncer]\nlisten_addr =\nlisten_port = {port}\n\
          unix_socket_dir = {folder}\nauth_type = trust\nauth_file = {}\npool_mode = transaction\n\
          default_pool_size = 1\nmax_client_conn = 20\nadmin_users = postgres\n",
         server.port(),
@@ -226,7 +229,7 @@ fn target(home: &Path, direct: &ConnSpec, console: &str, what: &[&str]) -> Run {
     let yaml = format!("targets: {{ prod: {{ db: \"{db}\", pgbouncer: \"{console}\" }} }}\n");
     std::fs::write(home.join("stanch.yaml"), yaml).expect("a file");
     let mut command = command(&[what, &["-d", "prod"]].concat());
-    command.current_dir(home);
+    command.current_dir(home).env("XDG_STATE_HOME", home);
     run(command)
 }
 
@@ -275,7 +278,7 @@ async fn clients_that_wait_at_the_pooler() {
     let evidence = found["evidence"][0].as_str().expect("a text");
     assert!(
         evidence.starts_with("shop as postgres: 1 client waiting, the longest for 1.")
-            && evidence.contains("all 1 server connections are in use"),
+            && evidence.contains("its one server connection is in use: a transaction holds it"),
         "{evidence}"
     );
     let table = target(
@@ -325,4 +328,188 @@ async fn clients_that_wait_at_the_pooler() {
     let table = target(home.path(), &direct, &nobody, &["pg", "connections"]);
     assert!(table.stdout.contains("PgBouncer's console"), "{table:?}");
     assert_eq!(table.code, 0, "{table:?}");
+}
+
+fn console_of(pooled: &ConnSpec) -> String {
+    format!(
+        "host={} port={} user=postgres dbname=pgbouncer",
+        pooled.host, pooled.port
+    )
+}
+
+/// What can't be seen isn't nothing: in the table, in the code, and by which console it is.
+#[tokio::test]
+async fn a_pooler_that_cannot_be_looked_at() {
+    let server = start(ServerOptions::default()).await;
+    let direct = server.spec(server.superuser(), "postgres");
+    let home = folder();
+    let nobody = format!("host={} port=1 user=postgres dbname=pgbouncer", direct.host);
+    let table = target(home.path(), &direct, &nobody, &["triage"]).expect_code(3);
+    assert!(
+        table
+            .stdout
+            .contains("the pooler couldn't be looked at: PgBouncer's console: no connection"),
+        "{table:?}"
+    );
+    assert!(
+        table.stdout.contains("the pooler's own queue isn't seen"),
+        "{table:?}"
+    );
+    let check = target(home.path(), &direct, &nobody, &["triage", "--check"]).expect_code(3);
+    assert!(check.stdout.contains("TRIAGE UNKNOWN"), "{check:?}");
+    assert!(check.stdout.contains("pool.waiting"), "{check:?}");
+
+    // A server isn't a console, also where it has the database.
+    let server_itself = nobody.replace("port=1 ", &format!("port={} ", direct.port));
+    let server_itself = server_itself.replace("dbname=pgbouncer", "dbname=postgres");
+    let wrong = target(home.path(), &direct, &server_itself, &["triage"]).expect_code(3);
+    assert!(
+        wrong.stdout.contains("that is no console of PgBouncer"),
+        "{wrong:?}"
+    );
+}
+
+/// Without a database the console's own is meant, and not the one of the environment.
+#[tokio::test]
+async fn a_console_without_a_database() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (_pooler, pooled) = pooler(&server).await;
+    let home = folder();
+    let console = format!("host={} port={} user=postgres", pooled.host, pooled.port);
+    let direct = admin(&server);
+    let json = target(
+        home.path(),
+        &direct,
+        &console,
+        &["pg", "connections", "--json"],
+    )
+    .json();
+    assert_eq!(json["pooler"]["pools"][0]["database"], "shop", "{json:#}");
+}
+
+/// The server behind it is down: nobody gets a welcome, and the pooler tells no wait.
+#[tokio::test]
+async fn clients_that_no_server_lets_in() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (_pooler, pooled) = pooler(&server).await;
+    let gone = ConnSpec {
+        database: "gone".into(),
+        ..pooled.clone()
+    };
+    let waiting = tokio::spawn(async move {
+        let _ = drill::connect(&gone, "").await;
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let home = folder();
+    let console = console_of(&pooled);
+    let told = target(
+        home.path(),
+        &admin(&server),
+        &console,
+        &["triage", "--json"],
+    )
+    .json();
+    let found = told["findings"].as_array().expect("findings");
+    let found = found.iter().find(|finding| finding["id"] == "pool.waiting");
+    let found = found.unwrap_or_else(|| panic!("{told:#}"));
+    assert_eq!(found["severity"], "warning");
+    let title = found["title"].as_str().expect("a title");
+    assert!(
+        title.ends_with("and no server connection is open; for how long isn't told"),
+        "{title}"
+    );
+    let pools = target(
+        home.path(),
+        &admin(&server),
+        &console,
+        &["pg", "connections", "--json"],
+    )
+    .json();
+    let pool = &pools["pooler"]["pools"][0];
+    assert_eq!(pool["database"], "gone", "{pools:#}");
+    assert!(pool["max_wait_ms"].is_null(), "{pools:#}");
+    waiting.abort();
+}
+
+/// A book sees the queue at the pooler; where no pooler is named it can't tell. What else is saved has it too.
+#[tokio::test]
+async fn a_book_looks_at_the_pooler() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (_pooler, pooled) = pooler(&server).await;
+    let direct = admin(&server);
+    let home = folder();
+    let book = home.path().join("book.yaml");
+    let text = "\
+runbook: v1
+id: tried
+title: Tried
+steps:
+  - { id: queue, check: pool.waiting }
+  - id: way
+    decide:
+      - { if: 'steps.queue.found', goto: waits }
+      - { else: nobody }
+  - { id: waits, end: resolved }
+  - { id: nobody, end: false_alarm }
+";
+    std::fs::write(&book, text).expect("a file");
+    let book = book.display().to_string();
+    let walk = ["runbook", "run", "--file", &book, "--yes", "--json"];
+    let hog = client(&pooled, "").await;
+    hog.batch_execute("BEGIN").await.expect("a transaction");
+    let waiting = waiter(&pooled);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let console = console_of(&pooled);
+    let walked = target(home.path(), &direct, &console, &walk);
+    assert_eq!(walked.json()["ended"], "resolved", "{walked:?}");
+    let mut without = stanch_command(&direct, &walk);
+    without.env("XDG_STATE_HOME", home.path());
+    let without = run(without);
+    let ended = without.json()["ended"].to_string();
+    assert!(
+        without.code == 3 && ended.contains("could not tell"),
+        "{without:?}"
+    );
+    let saved = home.path().join("saved").display().to_string();
+    let save = ["query", "run", "activity", "--save", &saved];
+    target(home.path(), &direct, &console, &save).expect_code(0);
+    let again = run(command(&["triage", "--from", &saved]));
+    assert!(again.stdout.contains("pool.waiting"), "{again:?}");
+    hog.batch_execute("COMMIT").await.expect("it ends");
+    waiting.await.expect("it ends");
+}
+
+/// A console that hangs costs a capture one interval, and is left alone for a while then.
+#[tokio::test]
+async fn a_console_that_hangs() {
+    let (server, _scene) = scene(Incident::Storm).await;
+    let (pooler, pooled) = pooler(&server).await;
+    let home = folder();
+    let signal = |name: &str| {
+        let pid = pooler.0.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args([name, &pid])
+            .status();
+        assert!(sent.expect("kill").success());
+    };
+    signal("-STOP");
+    let out = home.path().display().to_string();
+    let args = [
+        "capture", "--out", &out, "--every", "500ms", "--for", "4s", "--json",
+    ];
+    let captured = target(home.path(), &admin(&server), &console_of(&pooled), &args)
+        .expect_code(0)
+        .json();
+    signal("-CONT");
+    assert!(
+        captured["frames"].as_u64().expect("a number") >= 6,
+        "{captured:#}"
+    );
+    let bundle = captured["path"].as_str().expect("a path");
+    let last = run(command(&["triage", "--from", bundle, "--at", "last"]));
+    assert!(
+        last.stdout
+            .contains("not asked again so soon: PgBouncer's console"),
+        "{last:?}"
+    );
 }

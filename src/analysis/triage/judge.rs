@@ -8,7 +8,8 @@ use crate::analysis::redis::{Look, RedisPart};
 use crate::analysis::{Report, blocking, catalog, connections, stanch_command};
 use crate::analysis::{redis_url, shell_word};
 use crate::model::{
-    ExitCode, FindingId, Millis, Part, Pattern, Session, Severity, Snapshot, Thresholds, count,
+    ExitCode, FindingId, Millis, Part, Pattern, Section, Session, Severity, Snapshot, Thresholds,
+    count,
 };
 
 pub const PARTS: &[Part] = &Part::ALL;
@@ -39,6 +40,9 @@ pub struct Summary {
     /// Clients that wait at the pooler, where its console was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooler_waiting: Option<u32>,
+    /// Why its console couldn't be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooler_failed: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -105,6 +109,7 @@ pub fn report(snapshot: &Snapshot, thresholds: &Thresholds) -> Report<Triage> {
         blocked: snapshot.locks.get().map(|_| judge.blockers.blocked),
         oldest_transaction_ms: clients().filter_map(|s| s.xact_age(now)).max(),
         pooler_waiting: pooler::waiting(snapshot),
+        pooler_failed: snapshot.pooler.as_ref().and_then(Section::why),
     };
     Report::new(
         "triage",
@@ -142,7 +147,8 @@ impl Report<Triage> {
             .data
             .redis
             .as_ref()
-            .is_some_and(|part| !part.is_complete());
+            .is_some_and(|part| !part.is_complete())
+            || self.data.unseen_pooler(&[""]);
         match code(&findings, &self.head.coverage) {
             ExitCode::Ok if unseen => ExitCode::Unknown,
             code => code,
@@ -191,6 +197,12 @@ pub fn code(findings: &[&Finding], coverage: &Coverage) -> ExitCode {
 }
 
 impl Triage {
+    /// Whether findings of these areas may be missing because the pooler couldn't be looked at.
+    pub fn unseen_pooler(&self, areas: &[&str]) -> bool {
+        let name = FindingId::PoolWaiting.name();
+        self.summary.pooler_failed.is_some() && areas.iter().any(|area| name.starts_with(area))
+    }
+
     /// The findings at warning and above whose names begin so.
     pub fn of_areas(&self, areas: &[&str]) -> Vec<&Finding> {
         self.findings

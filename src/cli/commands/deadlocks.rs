@@ -126,12 +126,12 @@ fn read(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
 async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
     let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
     let connected = rounds::connect(ctx, &settings).await?;
-    let parts = match &args.save {
-        Some(_) => Parts::TO_KEEP,
-        None => Parts::of(deadlocks::PARTS),
+    let look = async || match &args.save {
+        Some(_) => rounds::round_to_keep(&connected, &settings).await,
+        None => round(&connected, Parts::of(deadlocks::PARTS), settings.round).await,
     };
     let looks = async {
-        let before = round(&connected, parts, settings.round).await?;
+        let before = look().await?;
         ctx.console.note(&format!(
             "the counters are read twice, {} apart (--for)",
             crate::model::Millis::from(args.window)
@@ -142,7 +142,7 @@ async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fa
             () = stop.asked() => {}
             () = tokio::time::sleep(args.window.max(Duration::from_secs(1))) => {}
         }
-        let after = round(&connected, parts, settings.round).await?;
+        let after = look().await?;
         Ok::<_, Fault>((before, after))
     }
     .await;

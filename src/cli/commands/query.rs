@@ -8,7 +8,7 @@ use crate::cli::fault::Fault;
 use crate::cli::rounds;
 use crate::model::{ExitCode, QueryRows};
 use crate::source::postgres::catalog::{self, Topic};
-use crate::source::postgres::{Parts, query, round};
+use crate::source::postgres::query;
 use crate::view::{self, Format, Names, Sheet};
 
 pub async fn run(ctx: &mut Context<'_>, command: QueryCommand) -> Result<ExitCode, Fault> {
@@ -73,7 +73,7 @@ async fn run_one(
         connected.close().await;
         return show(ctx, topic, &rows?);
     }
-    let read = round(&connected, Parts::TO_KEEP, settings.round).await;
+    let read = rounds::round_to_keep(&connected, &settings).await;
     connected.close().await;
     let snapshot = read?;
     // What can't be saved is shown all the same, and the fault is told after it.

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_postgres::config::{self, SslMode, SslNegotiation};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::TlsConnect;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
@@ -156,6 +157,15 @@ enum First {
     Console,
 }
 
+/// A server takes the same word for one of its settings.
+fn no_console(error: tokio_postgres::Error) -> Failure {
+    if error.code() == Some(&SqlState::UNDEFINED_OBJECT) {
+        let why = "that is no console of PgBouncer (its database is called pgbouncer)";
+        return (ConnectFault::Other, why.into());
+    }
+    classify(error)
+}
+
 async fn attempt_for(
     spec: &ConnSpec,
     connect_timeout: Duration,
@@ -187,7 +197,7 @@ async fn attempt_as(
             First::Kind(wanted) => first_answer(client, wanted).await?,
             First::Console => {
                 let answer = client.simple_query("SHOW VERSION").await;
-                answer.map(drop).map_err(classify)?;
+                answer.map(drop).map_err(no_console)?;
             }
         }
         Ok(connected)

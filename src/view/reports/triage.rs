@@ -22,6 +22,10 @@ impl Table for Triage {
         let mut out = String::new();
         let most = style.width.unwrap_or(usize::MAX);
         out.push_str(&wrap(&self.sentence(head), most, 0));
+        if let Some(why) = &self.summary.pooler_failed {
+            let line = format!("the pooler couldn't be looked at: {why}");
+            out.push_str(&wrap(&clean(&line), most, 0));
+        }
         if let Some(redis) = &self.redis {
             out.push_str(&wrap(&clean(&redis.summary), most, 0));
         }
@@ -122,7 +126,8 @@ impl Triage {
         let summary = summary(&self.summary, &head.target);
         let of_note =
             |f: &Finding| f.severity != Severity::Info && !f.id.name().starts_with("settings.");
-        match (self.findings.iter().any(of_note), head.coverage.sees_all()) {
+        let sees_all = head.coverage.sees_all() && self.summary.pooler_failed.is_none();
+        match (self.findings.iter().any(of_note), sees_all) {
             (true, _) => summary,
             (false, true) => format!("nothing found: {summary}"),
             (false, false) => format!("nothing found in what could be seen: {summary}"),
@@ -161,7 +166,7 @@ fn summary(s: &Summary, target: &Target) -> String {
             0 => "nobody waits at the pooler".into(),
             n => format!("{n} {wait} at the pooler"),
         });
-    } else if target.via_pooler == Some(true) {
+    } else if target.via_pooler == Some(true) || s.pooler_failed.is_some() {
         parts.push("the pooler's own queue isn't seen (SHOW POOLS)".into());
     }
     parts.join(", ")

@@ -38,11 +38,10 @@ pub async fn drift(
         (None, true) => {
             let settings = ConnectSettings::resolve(&args.connect, ctx.env)?;
             let connected = rounds::connect(ctx, &settings).await?;
-            let parts = match &args.save {
-                Some(_) => Parts::TO_KEEP,
-                None => Parts::ALL,
+            let snapshot = match &args.save {
+                Some(_) => rounds::round_to_keep(&connected, &settings).await,
+                None => round(&connected, Parts::ALL, settings.round).await,
             };
-            let snapshot = round(&connected, parts, settings.round).await;
             connected.close().await;
             let snapshot = snapshot?;
             // What can't be saved is compared all the same, and the fault is told.

@@ -2,6 +2,7 @@
 //! reason to stop.
 
 mod begin;
+mod console;
 mod finish;
 mod run;
 mod take;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::console::Console;
 use super::tape::Tape;
 use crate::bundle::End;
 use crate::cli::commands::Context;
@@ -40,13 +41,14 @@ pub async fn take(
         why: why.into(),
     };
     let mut stop = Stop::new()?;
+    let mut console = Console::new(settings, every);
     let Some(every) = every else {
         tokio::select! {
             () = stop.asked() => {
                 tape.gap("frame", "stopped by hand before the server had answered");
                 return Ok(over(false, "stopped before it was read"));
             }
-            _ = one(ctx, tape, settings) => {}
+            _ = one(ctx, tape, settings, &mut console) => {}
         }
         return Ok(over(true, "one frame"));
     };
@@ -77,7 +79,7 @@ pub async fn take(
                 tape.gap("frame", "stopped by hand before the server had answered");
                 return Ok(over(time.is_none(), "stopped by hand"));
             }
-            room = one(ctx, tape, settings) => if !room {
+            room = one(ctx, tape, settings, &mut console) => if !room {
                 return Ok(over(false, "the bundle became as large as it may (--max-size)"));
             }
         }
@@ -85,7 +87,12 @@ pub async fn take(
 }
 
 /// One round, whatever comes of it; `false`: there is no room for it.
-async fn one(ctx: &mut Context<'_>, tape: &mut Tape, settings: &ConnectSettings) -> bool {
+async fn one(
+    ctx: &mut Context<'_>,
+    tape: &mut Tape,
+    settings: &ConnectSettings,
+    console: &mut Console<'_>,
+) -> bool {
     if tape.connected.is_none() {
         match rounds::connect(ctx, settings).await {
             Ok(connected) => tape.connected = Some(connected),
@@ -95,7 +102,7 @@ async fn one(ctx: &mut Context<'_>, tape: &mut Tape, settings: &ConnectSettings)
                 // That there was no slot is a frame as well.
                 return match rounds::without_slot(&error, settings) {
                     Some(mut snapshot) => {
-                        snapshot.pooler = rounds::look_at_pooler(settings).await;
+                        snapshot.pooler = console.beside(async {}).await.1;
                         tape.frame(ctx, snapshot)
                     }
                     None => true,
@@ -110,10 +117,9 @@ async fn one(ctx: &mut Context<'_>, tape: &mut Tape, settings: &ConnectSettings)
     let Some(connected) = &tape.connected else {
         return true;
     };
-    let (read, pooler) = tokio::join!(
-        round(connected, Parts::TO_KEEP, settings.round),
-        rounds::look_at_pooler(settings)
-    );
+    let (read, pooler) = console
+        .beside(round(connected, Parts::TO_KEEP, settings.round))
+        .await;
     match read {
         Ok(snapshot) => tape.frame(ctx, Snapshot { pooler, ..snapshot }),
         Err(error) => {

@@ -170,6 +170,7 @@ async fn on_server(
         wait: args.walk.wait,
         round: settings.round,
         redis,
+        pooler: settings.pooler.clone(),
         redis_config: crate::cli::settings::redis_config(ctx.env)?,
         ..run::request(&args.walk.allow, acting, target_name, thresholds)
     };

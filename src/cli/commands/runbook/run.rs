@@ -74,6 +74,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &RunbookRun) -> Result<ExitCode, F
         wait: args.walk.wait,
         round: settings.round,
         redis,
+        pooler: settings.pooler.clone(),
         redis_config: cli_settings::redis_config(ctx.env)?,
         ..request(&args.walk.allow, &acting, target_name, thresholds)
     };
@@ -151,6 +152,7 @@ pub fn request(
             redaction: RedactionLevel::Redacted,
         },
         redis: None,
+        pooler: None,
         redis_config: RedisConfig::default(),
         thresholds,
         runs: acting.runs(),
@@ -297,7 +299,7 @@ pub async fn walked(
         request.thresholds.clone(),
     );
     walker.welcome();
-    let world = World::Live(connected);
+    let world = World::Live(connected, request.pooler.as_ref());
     let walked = walk(world, book, request, &mut walker, Some(&mut journal), past).await;
     let code = match &walked {
         Ok(walked) => code(&walked.ended),

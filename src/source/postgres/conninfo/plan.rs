@@ -17,6 +17,8 @@ pub struct ConnInput {
     pub dbname: Option<String>,
     /// The name in `stanch.yaml` that led here: `dbname` is then what stands there.
     pub target_name: Option<String>,
+    /// Where none is given; the environment's isn't meant then.
+    pub default_database: Option<&'static str>,
 }
 
 /// One place and one login.

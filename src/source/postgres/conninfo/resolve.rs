@@ -32,6 +32,9 @@ pub fn resolve(input: &ConnInput, env: &Environment) -> Result<Plan, ConnInputEr
     if let [Some(name), file] = &service_name {
         layer.under(service::load(name, file.as_deref(), env)?);
     }
+    if let Some(name) = input.default_database.filter(|_| !layer.has("dbname")) {
+        layer.set_named("dbname", name, Origin::Default)?;
+    }
     let placed = placed || named(&environment);
     layer.under(environment);
     let mine = database_url(env, &layer, placed)?;
