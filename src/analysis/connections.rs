@@ -32,6 +32,7 @@ pub struct PoolerPart {
     pub host: Option<String>,
     pub port: Option<u16>,
     pub version: Option<String>,
+    pub paused: Option<bool>,
     pub pools: Option<Vec<Pool>>,
     pub error: Option<String>,
 }
@@ -43,6 +44,7 @@ impl PoolerPart {
             host: seen.map(|pooler| pooler.host.clone()),
             port: seen.map(|pooler| pooler.port),
             version: seen.and_then(|pooler| pooler.version.clone()),
+            paused: seen.and_then(|pooler| pooler.paused),
             pools: seen.map(|pooler| pooler.pools.clone()),
             error: look.why(),
         }

@@ -473,8 +473,13 @@ steps:
     let saved = home.path().join("saved").display().to_string();
     let save = ["query", "run", "activity", "--save", &saved];
     target(home.path(), &direct, &console, &save).expect_code(0);
-    let again = run(command(&["triage", "--from", &saved]));
-    assert!(again.stdout.contains("pool.waiting"), "{again:?}");
+    let looks = home.path().join("looks").display().to_string();
+    let twice = ["pg", "deadlocks", "--for", "1s", "--save", &looks];
+    target(home.path(), &direct, &console, &twice);
+    for file in [&saved, &looks] {
+        let again = run(command(&["triage", "--from", file]));
+        assert!(again.stdout.contains("pool.waiting"), "{again:?}");
+    }
     hog.batch_execute("COMMIT").await.expect("it ends");
     waiting.await.expect("it ends");
 }

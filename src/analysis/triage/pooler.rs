@@ -137,6 +137,11 @@ fn why(pooler: &Pooler, pool: &Pool) -> String {
             pool.database_open.unwrap_or(0),
             pool.database_limit.unwrap_or(0)
         ),
+        // That all of it is paused isn't told by every version.
+        (0, _) if pooler.paused.is_none() => {
+            "no server connection is open: the server behind it refuses them or can't be reached, or the whole pooler is paused"
+                .into()
+        }
         (0, _) => {
             "no server connection is open: the server behind it refuses them or can't be reached"
                 .into()
@@ -207,7 +212,12 @@ mod tests {
             servers_active: Some(0),
             ..pool()
         };
-        assert!(told(&none).starts_with("no server connection is open"));
+        assert!(told(&none).ends_with("refuses them or can't be reached"));
+        let older = Pooler {
+            paused: None,
+            ..pooler(Vec::new())
+        };
+        assert!(words(&older, &none).ends_with("or the whole pooler is paused"));
         let login = Pool {
             servers_login: Some(1),
             ..none

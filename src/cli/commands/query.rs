@@ -6,7 +6,7 @@ use super::Context;
 use crate::cli::args::{FrameArgs, QueryCommand};
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
-use crate::model::{ExitCode, QueryRows};
+use crate::model::{ExitCode, QueryRows, Snapshot};
 use crate::source::postgres::catalog::{self, Topic};
 use crate::source::postgres::query;
 use crate::view::{self, Format, Names, Sheet};
@@ -61,8 +61,11 @@ async fn run_one(
         Err(fault) => {
             // That there was no slot is worth keeping too.
             if let Fault::Connect(error) = &fault
+                && args.save.is_some()
                 && let Some(snapshot) = rounds::without_slot(error, &settings)
             {
+                let pooler = rounds::look_at_pooler(&settings).await;
+                let snapshot = Snapshot { pooler, ..snapshot };
                 rounds::save(args.save.as_deref(), &snapshot)?;
             }
             return Err(fault);

@@ -111,7 +111,7 @@ impl Table for Connections {
             more("provider_reserved"),
             col("unaccounted", "unaccounted"),
         ];
-        const POOLS: [Col; 12] = [
+        const POOLS: [Col; 16] = [
             col("database", "pool of"),
             col("user", "as"),
             col("mode", "mode"),
@@ -122,6 +122,10 @@ impl Table for Connections {
             col("servers_idle", "idle"),
             col("servers_login", "logging in"),
             col("size", "size"),
+            more("servers_used"),
+            more("servers_tested"),
+            more("database_limit"),
+            more("database_open"),
             more("paused"),
             more("disabled"),
         ];
@@ -177,9 +181,13 @@ impl Table for Connections {
 fn place(pooler: &PoolerPart) -> String {
     match (&pooler.host, pooler.port, &pooler.error) {
         (Some(host), Some(port), None) => format!(
-            "{} at {}:{port}",
+            "{} at {}:{port}{}",
             clean(pooler.version.as_deref().unwrap_or("PgBouncer")),
-            clean(host)
+            clean(host),
+            match pooler.paused {
+                Some(true) => ", all of it paused",
+                _ => "",
+            }
         ),
         (.., why) => clean(why.as_deref().unwrap_or("the pooler wasn't read")),
     }
