@@ -60,26 +60,21 @@ pub struct ScanOptions {
 /// A search for one word is much quicker than for several: what ends a wait is looked for only where one is open.
 struct Finder {
     one: memmem::Finder<'static>,
-    /// Errors whose DETAIL may be left out: the English one, and the Japanese one where the beginning isn't ASCII alone. Each is a
-    /// search over everything.
-    bare: Vec<memmem::Finder<'static>>,
+    /// The Japanese error whose DETAIL may be left out, where the beginning isn't ASCII alone: a search over everything of its own.
+    bare: Option<memmem::Finder<'static>>,
     several: Option<Regex>,
     always: bool,
 }
 
 impl Finder {
     fn new(wanted: Wanted, sample: &[u8]) -> Self {
-        let bare = match sample.is_ascii() {
-            true => &events::DEADLOCK[..1],
-            false => &events::DEADLOCK[..],
-        };
         let words = match wanted {
             Wanted::Locks => LOCKS,
             Wanted::All => ALL,
         };
         Self {
-            one: memmem::Finder::new(b"eLock"),
-            bare: bare.iter().map(memmem::Finder::new).collect(),
+            one: memmem::Finder::new(b"ock"),
+            bare: (!sample.is_ascii()).then(|| memmem::Finder::new(events::DEADLOCK[1])),
             several: Regex::new(words).ok(),
             always: wanted == Wanted::All,
         }
@@ -88,19 +83,36 @@ impl Finder {
     /// `bare`: errors without their DETAIL are looked for too.
     fn find(&self, bytes: &[u8], waiting: bool, bare: bool) -> Option<usize> {
         let found = match &self.several {
-            Some(words) if waiting || self.always => words.find(bytes).map(|found| found.start()),
-            _ => self.one.find(bytes),
+            Some(words) if waiting || self.always => {
+                let found = words.find(bytes).map(|found| found.start());
+                let before = &bytes[..found.unwrap_or(bytes.len())];
+                let english = bare.then(|| memmem::find(before, events::DEADLOCK[0].as_bytes()));
+                english.flatten().or(found)
+            }
+            _ => self.lock(bytes, bare),
         };
         if !bare {
             return found;
         }
         // Only what lies before, so that nothing is searched twice.
         let before = &bytes[..found.unwrap_or(bytes.len())];
-        self.bare
-            .iter()
-            .filter_map(|words| words.find(before))
-            .min()
-            .or(found)
+        let japanese = self.bare.as_ref().and_then(|words| words.find(before));
+        japanese.or(found)
+    }
+
+    /// The mode of a lock (`eLock`), and with `bare` the English error too: by the letters that both have, in one search.
+    fn lock(&self, bytes: &[u8], bare: bool) -> Option<usize> {
+        let (start, end) = events::DEADLOCK[0].as_bytes().split_at(5);
+        self.one.find_iter(bytes).find_map(|at| {
+            let before = &bytes[..at];
+            if before.ends_with(b"eL") {
+                Some(at - 2)
+            } else if bare && before.ends_with(start) && bytes[at..].starts_with(end) {
+                Some(at - start.len())
+            } else {
+                None
+            }
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 /// Read at once: small enough to be searched while it is still in the processor's cache.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 512 << 10;
 /// All that is ever held.
 const ROOM: usize = 8 << 20;
 
