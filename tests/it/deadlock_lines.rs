@@ -51,24 +51,7 @@ fn sql_of_a_context_is_no_name() {
 
 /// What a bundle and a postmortem have of it.
 fn moments(path: &str) -> Vec<String> {
-    use stanch::logs::{ScanOptions, Wanted, Zone, open, scan};
-    let options = ScanOptions {
-        wanted: Wanted::All,
-        format: None,
-        prefix: None,
-        zone: Zone::default(),
-        since: None,
-        until: None,
-    };
-    let mut events = Vec::new();
-    let opened = open(path.as_ref()).expect("a log");
-    scan(
-        opened,
-        &options,
-        &mut |event| events.push(event),
-        &mut |_, _| true,
-    )
-    .expect("it is read");
+    let events = crate::deadlocks::all_events(path.as_ref());
     stanch::logs::moments(&events, &stanch::analysis::deadlocks::relations)
         .into_iter()
         .map(|moment| moment.what)

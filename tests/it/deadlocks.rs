@@ -384,32 +384,38 @@ fn the_readme_shows_what_it_shows() {
     assert_eq!(without_time(&run.out), without_time(example));
 }
 
+/// All that a bundle and a postmortem look for in a log.
+pub fn all_events(log: &Path) -> Vec<stanch::model::LogEvent> {
+    use stanch::logs::{ScanOptions, Wanted, Zone, open, scan};
+    let options = ScanOptions {
+        wanted: Wanted::All,
+        format: None,
+        prefix: None,
+        zone: Zone::default(),
+        since: None,
+        until: None,
+    };
+    let mut events = Vec::new();
+    let opened = open(log).expect("a log");
+    scan(
+        opened,
+        &options,
+        &mut |event| events.push(event),
+        &mut |_, _| true,
+    )
+    .expect("it is read");
+    events
+}
+
 /// What a timeline shows of a log, by format and language.
 #[test]
 fn moments_of_a_log() {
-    use stanch::logs::{ScanOptions, Wanted, Zone, moments, open, scan};
     let told = |log: &str| {
-        let options = ScanOptions {
-            wanted: Wanted::All,
-            format: None,
-            prefix: None,
-            zone: Zone::default(),
-            since: None,
-            until: None,
-        };
-        let mut events = Vec::new();
-        let opened = open(&folder().join(log)).expect("a log");
-        scan(
-            opened,
-            &options,
-            &mut |event| events.push(event),
-            &mut |_, _| true,
-        )
-        .expect("it is read");
+        let events = all_events(&folder().join(log));
         let again: Vec<stanch::model::LogEvent> =
             serde_json::from_value(serde_json::to_value(&events).expect("JSON")).expect("the same");
         assert_eq!(again, events, "{log}");
-        moments(&events, &stanch::analysis::deadlocks::relations)
+        stanch::logs::moments(&events, &stanch::analysis::deadlocks::relations)
             .iter()
             .map(|moment| {
                 let what = moment.what.replace(|c: char| c.is_ascii_digit(), "");
