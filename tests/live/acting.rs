@@ -362,6 +362,13 @@ async fn one_that_ignores_the_signal() {
     sql(&boss, "CREATE ROLE app LOGIN").await;
     let app = client(&server.spec("app", "postgres"), "app").await;
     let victim = pid(&app).await;
+    // It answers before it says that it waits for its client, and stopped between the two it would never say so.
+    drill::until(
+        &boss,
+        &format!("SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = {victim} AND wait_event = 'ClientRead'"),
+    )
+    .await
+    .expect("it waits for its client");
     let kill = |signal: &str| {
         let status = Command::new("kill")
             .args([signal, &victim.to_string()])
