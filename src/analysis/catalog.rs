@@ -49,6 +49,16 @@ pub fn entry(id: FindingId) -> Entry {
             "See which group grows (stanch pg connections), and hold back new instances until it is clear why.",
             "As for conn.exhausted; alert at 85 % for five minutes.",
         ),
+        FindingId::ConnOwnLimit => make(
+            "warning: a role or a database has used its own connection limit, while the server has slots left",
+            None,
+            "The next client of that role or database is refused, whatever the server has left. A pool may be meant to be \
+             just as large as the limit; then this is how it looks when the pool is full.",
+            "See what the role's sessions do (stanch pg connections, stanch pg activity). Raise the limit only where the \
+             server has room: ALTER ROLE … CONNECTION LIMIT, ALTER DATABASE … CONNECTION LIMIT.",
+            "Keep the limit above the sum of the pools that log in as that role, at their peak; check it with stanch budget \
+             check --live.",
+        ),
         FindingId::ConnLeak => make(
             "slots are near their limit, and at least half of those taken are idle in transaction; as severe as the \
              limit's finding",
@@ -260,9 +270,10 @@ pub fn entry(id: FindingId) -> Entry {
 /// The built-in book that walks through what was found.
 pub fn runbook(id: FindingId) -> Option<&'static str> {
     match id {
-        FindingId::ConnNearLimit | FindingId::ConnExhausted | FindingId::ConnOversizedPools => {
-            Some("connection-exhaustion")
-        }
+        FindingId::ConnNearLimit
+        | FindingId::ConnExhausted
+        | FindingId::ConnOwnLimit
+        | FindingId::ConnOversizedPools => Some("connection-exhaustion"),
         FindingId::ConnLeak | FindingId::TxIdleInTransaction => Some("idle-in-transaction"),
         FindingId::ConnChurn => Some("pool-timeout-mismatch"),
         FindingId::TxLong => Some("long-transaction"),

@@ -64,6 +64,7 @@ macro_rules! finding_ids {
 finding_ids! {
     ConnExhausted = "conn.exhausted",
     ConnNearLimit = "conn.near_limit",
+    ConnOwnLimit = "conn.own_limit",
     ConnLeak = "conn.leak",
     ConnOversizedPools = "conn.oversized_pools",
     ConnUnaccounted = "conn.unaccounted",

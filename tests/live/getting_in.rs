@@ -579,7 +579,7 @@ async fn a_used_up_limit_is_found_from_outside() {
     let finding = &report["findings"][0];
     assert_eq!(
         (&finding["id"], &finding["severity"]),
-        (&"conn.near_limit".into(), &"warning".into())
+        (&"conn.own_limit".into(), &"warning".into())
     );
     assert_eq!(
         finding["title"],

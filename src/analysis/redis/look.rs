@@ -172,6 +172,7 @@ impl Look {
             pattern: None,
             title,
             evidence,
+            notes: Vec::new(),
             caused_by: Vec::new(),
             next: vec![redis_command(next, &self.target)],
             runbook: catalog::runbook(id).map(Into::into),

@@ -29,6 +29,7 @@ impl Report<Triage> {
                 pattern: catalog::entry(found.id).pattern,
                 title: found.title,
                 evidence: found.evidence,
+                notes: Vec::new(),
                 caused_by: Vec::new(),
                 next: vec![stanch_command("pg deadlocks", &now.target)],
                 runbook: catalog::runbook(found.id).map(Into::into),

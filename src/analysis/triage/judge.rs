@@ -52,6 +52,8 @@ pub struct Finding {
     pub pattern: Option<Pattern>,
     pub title: String,
     pub evidence: Vec<String>,
+    /// What to know beside the evidence: what it can't tell, and what doesn't help.
+    pub notes: Vec<String>,
     pub caused_by: Vec<FindingId>,
     /// Commands to type next.
     pub next: Vec<String>,
@@ -237,10 +239,18 @@ impl Judge<'_> {
             pattern: catalog::entry(id).pattern,
             title,
             evidence,
+            notes: Vec::new(),
             caused_by: Vec::new(),
             next,
             runbook: catalog::runbook(id).map(Into::into),
         });
+    }
+
+    /// Something to know beside the evidence of what was found last.
+    pub fn note(&mut self, text: &str) {
+        if let Some(finding) = self.findings.last_mut() {
+            finding.notes.push(text.into());
+        }
     }
 
     /// How bad the state of the slots is by the thresholds, `None` below them.

@@ -276,16 +276,15 @@ fn dominant_wait(judge: &mut Judge<'_>) {
     let stuck = stuck.count();
     if stuck > 0 {
         let title = format!("{} for a synchronous standby (IPC/SyncRep)", waits(stuck));
-        let evidence = vec![
-            "they have committed here and hold their locks until the standby confirms: look at it"
-                .into(),
-        ];
         judge.find(
             FindingId::WaitDominant,
             Severity::Critical,
             title,
-            evidence,
+            Vec::new(),
             &next,
+        );
+        judge.note(
+            "they have committed here and hold their locks until the standby confirms: look at it",
         );
         return;
     }
@@ -343,10 +342,8 @@ fn held_horizon(judge: &mut Judge<'_>) {
     let pid = oldest
         .pid
         .map_or(String::new(), |pid| format!(" pid {pid}"));
-    let evidence = vec![
-        format!("by a {}{pid} {name}", oldest.kind.words()),
-        oldest.release.clone(),
-    ];
+    let evidence = vec![format!("by a {}{pid} {name}", oldest.kind.words())];
+    let release = oldest.release.clone();
     judge.find(
         FindingId::HorizonHeld,
         severity,
@@ -354,6 +351,7 @@ fn held_horizon(judge: &mut Judge<'_>) {
         evidence,
         &["pg horizon"],
     );
+    judge.note(&release);
 }
 
 /// A statement for a line of evidence; the view cuts to the screen, this bounds what is kept.

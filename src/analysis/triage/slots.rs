@@ -44,13 +44,22 @@ fn own_limits(judge: &mut Judge<'_>) {
     let Some(first) = lines.first().cloned() else {
         return;
     };
-    let slots = [FindingId::ConnExhausted, FindingId::ConnNearLimit];
-    if let Some(finding) = judge.findings.iter_mut().find(|f| slots.contains(&f.id)) {
+    let refused_by_it = judge
+        .snapshot
+        .refusals
+        .first()
+        .is_some_and(|r| matches!(r.limit, SlotLimit::Role | SlotLimit::Database));
+    let exhausted = judge
+        .findings
+        .iter_mut()
+        .find(|f| f.id == FindingId::ConnExhausted)
+        .filter(|_| refused_by_it);
+    if let Some(finding) = exhausted {
         finding.evidence.extend(lines);
     } else {
         let evidence = lines.into_iter().skip(1).collect();
         judge.find(
-            FindingId::ConnNearLimit,
+            FindingId::ConnOwnLimit,
             Severity::Warning,
             first,
             evidence,
@@ -244,16 +253,16 @@ fn leak(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
         .filter_map(|s| s.state_age(now))
         .max()
         .unwrap_or_default();
-    let evidence = vec![
-        format!("the longest has been idle for {oldest}"),
-        "leaked connections without an open transaction would look like an idle pool and aren't counted here".into(),
-    ];
+    let evidence = vec![format!("the longest has been idle for {oldest}")];
     judge.find(
         FindingId::ConnLeak,
         severity,
         title,
         evidence,
         &["pg transactions", super::sessions::idle_filter(aborted)],
+    );
+    judge.note(
+        "leaked connections without an open transaction would look like an idle pool and aren't counted here",
     );
 }
 
@@ -274,16 +283,20 @@ fn oversized(judge: &mut Judge<'_>, capacity: &Capacity, severity: Severity) {
         pools.len(),
         capacity.max_connections
     );
-    let evidence = vec![
-        format!("pools in sum: {} of max_connections, at most {} is sound", share.unwrap_or(Percent(0.0)), judge.thresholds.pools),
-        "terminating doesn't help: pools reconnect; fewer instances, smaller pools, or ALTER ROLE … CONNECTION LIMIT do".into(),
-    ];
+    let evidence = vec![format!(
+        "pools in sum: {} of max_connections, at most {} is sound",
+        share.unwrap_or(Percent(0.0)),
+        judge.thresholds.pools
+    )];
     judge.find(
         FindingId::ConnOversizedPools,
         severity,
         title,
         evidence,
         &["pg connections"],
+    );
+    judge.note(
+        "terminating doesn't help: pools reconnect; fewer instances, smaller pools, or ALTER ROLE … CONNECTION LIMIT do",
     );
 }
 
@@ -319,14 +332,14 @@ fn churn(judge: &mut Judge<'_>) {
             let title = format!(
                 "{opened} of {total} sessions were opened in the last minute, and all through it"
             );
-            let evidence = vec!["a rolling deployment looks the same while it lasts".into()];
             judge.find(
                 FindingId::ConnChurn,
                 Severity::Warning,
                 title,
-                evidence,
+                Vec::new(),
                 &["pg connections"],
             );
+            judge.note("a rolling deployment looks the same while it lasts");
         }
         Some(uptime) if uptime >= CHURN_UPTIME => {
             judge.unknown.push(

@@ -67,12 +67,13 @@ impl Table for Triage {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const COLUMNS: [Col; 8] = [
+        const COLUMNS: [Col; 9] = [
             col("severity", "severity"),
             col("id", "finding"),
             col("pattern", "pattern"),
             col("title", "what"),
             col("evidence", "evidence"),
+            col("notes", "notes"),
             col("caused_by", "because of"),
             col("next", "next"),
             more("runbook"),
@@ -197,8 +198,8 @@ fn describe(out: &mut String, f: &Finding, style: Style) {
             wrap(&format!("{}{pattern}", clean(&f.title)), most, 2)
         )
     });
-    for evidence in &f.evidence {
-        out.push_str(&wrap(&clean(evidence), most, 2));
+    for line in f.evidence.iter().chain(&f.notes) {
+        out.push_str(&wrap(&clean(line), most, 2));
     }
     if !f.caused_by.is_empty() {
         let causes: Vec<&str> = f.caused_by.iter().map(|id| id.name()).collect();
