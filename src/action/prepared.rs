@@ -47,6 +47,12 @@ impl PreparedTarget {
 /// On a connection to the transaction's own database.
 pub async fn roll_back(client: &Client, approved: &ApprovedRollback) -> Outcome {
     let wanted = &approved.0;
+    // Its bytes aren't known any more, and another's name may read the same.
+    if wanted.xact.gid.contains(char::REPLACEMENT_CHARACTER) {
+        return Outcome::Refused(
+            "its gid isn't text in the server's encoding: roll it back by hand".into(),
+        );
+    }
     let work = async {
         let rows = client
             .query_typed(LOOK, &[(&wanted.xact.gid, Type::TEXT)])

@@ -18,6 +18,8 @@ pub struct Person {
     named_in_full: bool,
     protects: String,
     stops: Stops,
+    /// So many wishes to stop were there before the question.
+    heard: usize,
     typed: Option<Typed>,
     /// Asked once more where something else than the name was typed.
     pub twice: bool,
@@ -38,6 +40,7 @@ impl Person {
             protects: list("users", &acting.protected_users)
                 + &list("applications", &acting.protected_applications),
             stops: Stops::default(),
+            heard: 0,
             typed: None,
             twice: false,
         }
@@ -51,6 +54,7 @@ impl Person {
             named_in_full: false,
             protects: String::new(),
             stops: Stops::default(),
+            heard: 0,
             typed: None,
             twice: false,
         }
@@ -75,8 +79,8 @@ impl Person {
         if !self.terminal {
             return Ok(Ask::DryRun);
         }
-        console.warn(&format!("{question}{}", self.protects));
         self.forget();
+        console.warn(&format!("{question}{}", self.protects));
         console.warn(&format!("type {name} to do it, anything else leaves it:"));
         let mut typed = self.line()?;
         let is_other = |typed: &Option<String>| {
@@ -109,14 +113,16 @@ impl Person {
     /// # Errors
     /// When it can't be read.
     pub fn line(&mut self) -> std::io::Result<Option<String>> {
-        let before = self.stops.count();
         let typed = self.typed.get_or_insert_with(Typed::new);
         loop {
             match typed.lines.recv_timeout(Duration::from_millis(50)) {
                 // A terminal that is gone is nobody who answers.
                 Ok(Err(error)) if error.raw_os_error() == Some(nix::libc::EIO) => return Ok(None),
                 Ok(read) => return read.map(Some),
-                Err(_) if self.stops.count() > before => return Ok(None),
+                Err(_) if self.stops.count() > self.heard => {
+                    self.heard = self.stops.count();
+                    return Ok(None);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
@@ -135,8 +141,9 @@ impl Person {
         }
     }
 
-    /// What was typed before the question was no answer to it.
+    /// Before a question is shown: what was typed before it is no answer to it, and neither was a Ctrl-C.
     pub fn forget(&mut self) {
+        self.heard = self.stops.count();
         let _ = nix::sys::termios::tcflush(std::io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
         while self.line_so_far().is_some() {}
     }

@@ -43,7 +43,6 @@ impl Cache {
     pub async fn start(options: &CacheOptions) -> Result<Self, DrillError> {
         let run_as = RunAs::find()?;
         let folder = Folder::create(run_as)?;
-        // As PostgreSQL's: between the look and the start another may take it, and the start then says so.
         let port = match options.tcp {
             true => Some(super::server::free_port()?),
             false => None,

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::cache::{Cache, CacheOptions};
 use super::error::DrillError;
-use super::scenes::{Scene, batch, connect};
+use super::scenes::{Scene, batch, connect, leave};
 use super::server::{Server, ServerOptions};
 
 /// What can be practised on in front of the database.
@@ -139,7 +139,7 @@ impl CacheScene {
             ..ServerOptions::default()
         })
         .await?;
-        super::scenes::prepare(&server).await?;
+        leave(super::scenes::prepare(&server).await?).await?;
         let mut link = self.link().await?;
         for from in (0..PRODUCTS).step_by(500) {
             let mut pipe = redis::pipe();

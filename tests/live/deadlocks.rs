@@ -8,7 +8,7 @@ use stanch::drill::{self, Scene, Server, ServerOptions};
 use tokio_postgres::Client;
 
 use crate::harness::{
-    admin, bin_dirs, client, command, eventually, oncall, run, say, sql, stanch_as, start,
+    Run, admin, bin_dirs, client, command, eventually, oncall, run, say, sql, stanch_as, start,
 };
 
 /// Who locks what first, and then what.
@@ -143,10 +143,21 @@ pub fn find(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn report(server: &Server, log: &str, more: &[&str]) -> Value {
+    read(server, log, more).expect_code(0).json()
+}
+
+fn read(server: &Server, log: &str, more: &[&str]) -> Run {
     let path = find(server.folder(), log).unwrap_or_else(|| panic!("{log}"));
     let path = path.display().to_string();
-    let args = [&["pg", "deadlocks", &path, "--json"], more].concat();
-    run(command(&args)).expect_code(0).json()
+    run(command(
+        &[&["pg", "deadlocks", &path, "--json"], more].concat(),
+    ))
+}
+
+/// How many deadlocks are in it by now: what is half written may not be readable yet.
+fn so_far(server: &Server, log: &str, more: &[&str]) -> Option<u64> {
+    let run = read(server, log, more);
+    (run.code == 0).then(|| run.json()["deadlocks_total"].as_u64())?
 }
 
 /// The log is written by another process, a moment later.
@@ -155,7 +166,7 @@ pub async fn written(server: &Server, log: &str, deadlocks: u64) -> Value {
         find(server.folder(), log)
             .and_then(|path| std::fs::read(path).ok())
             .is_some_and(|bytes| !bytes.is_empty())
-            && report(server, log, &[])["deadlocks_total"].as_u64() >= Some(deadlocks)
+            && so_far(server, log, &[]) >= Some(deadlocks)
     })
     .await;
     report(server, log, &[])
@@ -355,7 +366,7 @@ async fn any_prefix() {
             written(&server, &log, 2).await
         } else {
             eventually("two deadlocks", || {
-                report(&server, &log, &["--prefix", prefix])["deadlocks_total"].as_u64() == Some(2)
+                so_far(&server, &log, &["--prefix", prefix]) == Some(2)
             })
             .await;
             report(&server, &log, &["--prefix", prefix])
@@ -394,11 +405,19 @@ async fn a_lock_wait_with_its_holder() {
         )
         .await
         .expect("it waits");
+        // The server tells of it once its own clock has rung, which may be later than this one's.
+        eventually("the server tells of it", || {
+            find(server.folder(), "pg.log")
+                .and_then(|path| std::fs::read_to_string(path).ok())
+                .is_some_and(|text| text.contains("still waiting for"))
+        })
+        .await;
         sql(&holder, "rollback").await;
     };
     tokio::join!(wait, free);
     eventually("the wait is told", || {
-        report(&server, "pg.log", &[])["lock_waits"]["acquired"] == 1
+        let run = read(&server, "pg.log", &[]);
+        run.code == 0 && run.json()["lock_waits"]["acquired"] == 1
     })
     .await;
     let report = report(&server, "pg.log", &[]);
@@ -421,6 +440,7 @@ async fn counters_and_settings_by_two_looks() {
         settings: vec![
             ("deadlock_timeout", "200ms".into()),
             ("log_min_error_statement", "panic".into()),
+            ("log_disconnections", "on".into()),
         ],
         ..ServerOptions::default()
     })
@@ -444,16 +464,22 @@ async fn counters_and_settings_by_two_looks() {
     assert_eq!(verdict("log_lock_waits"), "change");
     assert_eq!(verdict("log_min_error_statement"), "change");
     assert_eq!(verdict("log_line_prefix"), "ok");
+    let left = || {
+        let log = std::fs::read_to_string(server.log_file()).expect("the log");
+        log.matches("disconnection: ").count()
+    };
+    let before = left();
     let looks = tokio::task::spawn_blocking(move || {
-        stanch_as(&spec, &["pg", "deadlocks", "--for", "5s", "--check"])
+        stanch_as(&spec, &["pg", "deadlocks", "--for", "8s", "--check"])
     });
-    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    // Between the looks it has no session.
+    eventually("the first look is over", || left() > before).await;
     deadlock(&server, TWO).await;
     let grown = looks.await.expect("it ran").expect_code(1);
     assert!(
         grown
             .stdout
-            .contains("warning: lock.deadlocks: 1 deadlock in 5."),
+            .contains("warning: lock.deadlocks: 1 deadlock in "),
         "{}",
         grown.stdout
     );

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::Value;
 use stanch::drill::{Incident, Scene};
@@ -253,7 +252,7 @@ async fn outlives_a_failed_round(what: &[&str]) {
     let mut said = BufReader::new(child.stderr.take().expect("stderr"));
     let mut line = String::new();
     out.read_line(&mut line).expect("a round");
-    // Its backend: the only client there is.
+    // Its backend is the only client there is.
     let looker = client(&spec, "looker").await;
     let rows = looker
         .query_typed(
@@ -262,6 +261,7 @@ async fn outlives_a_failed_round(what: &[&str]) {
         )
         .await
         .expect("activity");
+    assert_eq!(rows.len(), 1);
     let backend = rustix::process::Pid::from_raw(rows[0].get(0)).expect("a pid");
     rustix::process::kill_process(backend, rustix::process::Signal::STOP).expect("a signal");
     line.clear();
@@ -325,9 +325,7 @@ async fn the_deadline_of_a_round() {
         "BEGIN; LOCK TABLE pg_auth_members IN ACCESS EXCLUSIVE MODE",
     )
     .await;
-    let started = std::time::Instant::now();
     let run = stanch_as(&oncall, &["triage", "--deadline", "100ms"]).expect_code(3);
-    assert!(started.elapsed() < Duration::from_secs(2));
     assert!(
         format!("{}{}", run.stdout, run.stderr).contains("--deadline"),
         "{run:?}"

@@ -187,25 +187,12 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// Waits until no session of this application is left.
-pub async fn gone(watcher: &Client, application: &str) {
-    let sql = format!(
-        "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = '{application}'"
-    );
-    drill::until(watcher, &sql).await.expect("the session ends");
-}
-
 /// A role without any rights, and its way in.
 pub async fn oncall(server: &Server, database: &str) -> ConnSpec {
     let boss = client(&server.spec(server.superuser(), database), "boss").await;
     sql(&boss, "CREATE ROLE oncall LOGIN").await;
-    let spec = server.spec("oncall", database);
-    let watcher = client(&spec, "watcher").await;
-    drop(boss);
-    gone(&watcher, "boss").await;
-    gone(&watcher, "drill").await;
-    drop(watcher);
-    spec
+    drill::leave(boss).await.expect("it ends");
+    server.spec("oncall", database)
 }
 
 /// Waits until the longest wait for a lock has lasted long enough to be acted on.
@@ -225,12 +212,12 @@ pub async fn ripe(spec: &ConnSpec) {
          WHERE wait_event_type = 'Lock' HAVING count(*) > 0"
     };
     drill::until(&watcher, old).await.expect("they wait");
-    drop(watcher);
+    drill::leave(watcher).await.expect("it ends");
 }
 
-/// Asks again and again until the answer is yes, for ten seconds at most.
+/// Asks again and again until the answer is yes, for a minute at most.
 pub async fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
-    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !ask() {
         assert!(std::time::Instant::now() < give_up, "{what}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -310,8 +297,6 @@ pub fn at_terminal_with(
             continue;
         };
         if let Some(text) = answer(since) {
-            // The question is out; the program is about to read.
-            std::thread::sleep(std::time::Duration::from_millis(100));
             let typed = keys.write_all(text.as_bytes());
             assert!(typed.is_ok(), "{}", String::from_utf8_lossy(&shown));
             answered = shown.len();

@@ -51,8 +51,14 @@ async fn a_statement_reads_and_nothing_else() {
     sql(&boss, "CREATE TABLE public.kept (word text); INSERT INTO public.kept VALUES ('web'), ('''; DROP TABLE kept; --')").await;
     let state = folder();
     let step = |sql: &str, more: &str| {
+        // Only what never comes to an end is cut short.
+        let timeout = if sql.contains("1000000000") {
+            "300ms"
+        } else {
+            "10s"
+        };
         format!(
-            "  - {{ id: rows, query: {{ sql: \"{sql}\" {more} }}, timeout: 300ms, on_error: {{ \"57014\": slow, \"*\": broken }} }}\n  - {{ id: way, decide: [{{ if: 'steps.rows.row_count == 1', goto: done }}, {{ else: broken }}] }}\n  - {{ id: slow, end: false_alarm }}\n{ENDS}"
+            "  - {{ id: rows, query: {{ sql: \"{sql}\" {more} }}, timeout: {timeout}, on_error: {{ \"57014\": slow, \"*\": broken }} }}\n  - {{ id: way, decide: [{{ if: 'steps.rows.row_count == 1', goto: done }}, {{ else: broken }}] }}\n  - {{ id: slow, end: false_alarm }}\n{ENDS}"
         )
     };
     let reads = step(

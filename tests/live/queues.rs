@@ -492,16 +492,16 @@ async fn a_server_that_falls_silent_is_waited_for_once() {
     let address = RedisAddress::parse(&made.url).expect("an address");
     let limits = Limits {
         connect: Duration::from_secs(5),
-        answer: Duration::from_millis(300),
+        answer: Duration::from_secs(2),
     };
     let mut fleet = redis::open(&address, None, limits).await.expect("a Redis");
     let at = now(&mut fleet).await;
     let (places, mut coverage) = discover(&mut fleet, &Nobody, ALL).await;
-    made.ask("CLIENT PAUSE 20000");
+    made.ask("CLIENT PAUSE 60000");
     let asked = std::time::Instant::now();
     let rows = inspect(&mut fleet, &places, at, &mut coverage).await;
     assert!(
-        asked.elapsed() < Duration::from_secs(3),
+        asked.elapsed() < Duration::from_secs(20),
         "{:?}",
         asked.elapsed()
     );

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use serde_json::Value;
-use stanch::drill::{Cache, find_tool};
+use stanch::drill::{self, Cache, find_tool};
 
 use crate::harness::{command, eventually, path, run};
 use crate::pki::Pki;
@@ -118,10 +118,7 @@ async fn the_primary_that_the_sentinels_name() {
         return;
     };
     let home = crate::harness::folder();
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|l| l.local_addr())
-        .expect("a port")
-        .port();
+    let port = drill::free_port().expect("a port");
     let conf = home.path().join("sentinel.conf");
     let lines = format!(
         "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {} 1\nsentinel auth-pass main hunter2\n",
@@ -168,11 +165,7 @@ async fn by_tls_and_only_to_whom_it_trusts() {
     };
     drop(probe);
     let pki = Pki::new();
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|l| l.local_addr())
-        .expect("a port")
-        .port()
-        .to_string();
+    let port = drill::free_port().expect("a port").to_string();
     let read = |name: &str| std::fs::read(pki.path(name)).expect("a file");
     let files = vec![
         ("server.crt", read("server.crt")),
@@ -343,7 +336,19 @@ async fn a_server_that_becomes_slow_is_left_alone() {
     let ended = std::sync::Arc::clone(&stop);
     let slow = std::thread::spawn(move || {
         let mut connection = connect(&url);
-        std::thread::sleep(std::time::Duration::from_millis(700));
+        // Once it walks: what is slow from the beginning is how that server is.
+        let scans = |connection: &mut redis::Connection| {
+            let stats: String = redis::cmd("INFO")
+                .arg("commandstats")
+                .query(connection)
+                .expect("the statistics");
+            let line = stats.lines().find(|line| line.starts_with("cmdstat_scan:"));
+            line.and_then(|line| line.split_once("calls=")?.1.split(',').next()?.parse().ok())
+                .unwrap_or(0_u64)
+        };
+        while scans(&mut connection) < 20 && !ended.load(std::sync::atomic::Ordering::Relaxed) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
         while !ended.load(std::sync::atomic::Ordering::Relaxed) {
             say_to(&mut connection, "DEBUG SLEEP 0.06");
         }

@@ -16,10 +16,7 @@ impl Drop for Redis {
 }
 
 pub fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
-        .port()
+    stanch::drill::free_port().expect("a free port")
 }
 
 /// `None` where this machine has none.

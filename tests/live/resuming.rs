@@ -65,8 +65,18 @@ async fn leak(server: &Server) -> Vec<Client> {
     all
 }
 
-/// Starts a run and kills it once its journal has so many lines. `false`: it was over before.
-fn killed_at(spec: &ConnSpec, state: &Path, lines: usize) -> bool {
+/// How a kill at a line of the journal came out.
+enum Kill {
+    /// It is to be gone on with.
+    Cut,
+    /// The run was past that line and at its end before the kill came.
+    Missed,
+    /// There is no such line, or it is the run's end.
+    Over,
+}
+
+/// Starts a run and kills it once its journal has so many lines.
+fn killed_at(spec: &ConnSpec, state: &Path, lines: usize) -> Kill {
     let what = ["run", "--yes", "--set", "older_than=1ms"];
     let mut child = begin(spec, state, &what)
         .stdout(Stdio::null())
@@ -82,24 +92,31 @@ fn killed_at(spec: &ConnSpec, state: &Path, lines: usize) -> bool {
         if written >= lines {
             child.kill().expect("killed");
             child.wait().expect("gone");
-            let last = records(state).pop().map(|record| record.event);
+            let ends = |record: &Record| {
+                matches!(record.event, Event::BookEnd { .. } | Event::RunEnd { .. })
+            };
+            let all = records(state);
             // Once its end is written there is nothing to go on with.
-            return !matches!(last, Some(Event::BookEnd { .. } | Event::RunEnd { .. }));
+            return match (all.get(lines - 1), all.last()) {
+                (Some(at), _) if ends(at) => Kill::Over,
+                (_, Some(last)) if ends(last) => Kill::Missed,
+                _ => Kill::Cut,
+            };
         }
-        if child.try_wait().expect("a status").is_some() {
-            return false;
+        if child.try_wait().expect("a status").is_some() && records(state).len() < lines {
+            return Kill::Over;
         }
         assert!(Instant::now() < give_up, "it stands still");
     }
 }
 
-/// Walks on to the end; what isn't known is answered by what is shown of it. How many such questions there were.
-fn walked_on(spec: &ConnSpec, state: &Path) -> usize {
-    for asked in 0..20 {
+/// Walks on to the end; what isn't known is answered by what is shown of it.
+fn walked_on(spec: &ConnSpec, state: &Path) {
+    for _ in 0..20 {
         let on = resume(spec, state, &["--yes", "--json"]);
         if on.code == 0 {
             assert_eq!(on.json()["ended"], "resolved", "{on:?}");
-            return asked;
+            return;
         }
         assert_eq!(on.code, 4, "{on:?}");
         let question = on.json()["ended"].as_str().expect("how").to_owned();
@@ -132,19 +149,29 @@ fn walked_on(spec: &ConnSpec, state: &Path) -> usize {
 async fn killed_at_each_record_and_walked_on() {
     let server = shop().await;
     let spec = server.spec("postgres", "postgres");
-    let (mut questions, mut cut) = (0, 0);
-    for lines in 1.. {
+    let (mut lines, mut cut, mut missed, mut ended) = (1, 0, 0, 0);
+    loop {
         let sessions = leak(&server).await;
         let state = folder();
-        let was_cut = {
+        let killed = {
             let (spec, state) = (spec.clone(), state.path().to_path_buf());
             let cut = tokio::task::spawn_blocking(move || killed_at(&spec, &state, lines));
             cut.await.expect("it runs")
         };
-        if !was_cut {
-            break;
+        match killed {
+            Kill::Cut => {}
+            Kill::Missed if missed < 100 => {
+                missed += 1;
+                ended += sessions.len();
+                continue;
+            }
+            Kill::Missed | Kill::Over => {
+                ended += sessions.len();
+                break;
+            }
         }
         cut += 1;
+        lines += 1;
         let before = records(state.path());
         if before.len() < 2 {
             // Not even the book is in it: there is nothing to go on with, and nothing was done.
@@ -152,11 +179,12 @@ async fn killed_at_each_record_and_walked_on() {
             drop(sessions);
             continue;
         }
-        questions += {
+        {
             let (spec, state) = (spec.clone(), state.path().to_path_buf());
             let on = tokio::task::spawn_blocking(move || walked_on(&spec, &state));
-            on.await.expect("it runs")
-        };
+            on.await.expect("it runs");
+        }
+        ended += sessions.len();
         let after = records(state.path());
         assert_eq!(after[..before.len()], before[..], "what was written stays");
         check(&after);
@@ -165,7 +193,9 @@ async fn killed_at_each_record_and_walked_on() {
         }
     }
     assert!(cut > 30, "only {cut} records were cut at");
-    assert!(questions > 0, "no effect was ever of unknown outcome");
+    let log = std::fs::read_to_string(server.log_file()).expect("the log");
+    let told = log.matches("terminating connection due to administrator command");
+    assert_eq!(told.count(), ended, "each was ended once");
 }
 
 #[track_caller]
@@ -197,7 +227,8 @@ fn check(records: &[Record]) {
         }
     }
     assert_eq!(sent.len(), 6, "{records:#?}");
-    assert!(sent.values().all(|times| *times == 1), "{records:#?}");
+    // One that had been signalled and was still on its way out was seen to be there: then it is 0, and its log tells of one.
+    assert!(sent.values().all(|times| *times <= 1), "{records:#?}");
     assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
     assert!(ended.values().all(|times| *times == 1), "{ended:?}");
 }
@@ -344,7 +375,7 @@ async fn a_second_operator_is_told_and_looks_on() {
         journals(state.path())
             .first()
             .and_then(|path| std::fs::read_to_string(path).ok())
-            .is_some_and(|text| text.contains("breathe"))
+            .is_some_and(|text| text.contains("\"step\":\"breathe\""))
     })
     .await;
     let mut second = stanch_command(&spec, &what);
@@ -511,9 +542,9 @@ async fn a_wait_that_was_cut_short_is_waited_anew() {
     let server = shop().await;
     let (spec, state) = (server.spec("postgres", "postgres"), folder());
     let steps = "  - { id: looks, query: { sql: \"SELECT extract(epoch FROM clock_timestamp()) AS at\" }, set: { at: 'steps.looks.rows[0].at' } }
-  - { id: waits, wait: 2s }
+  - { id: waits, wait: 10s }
   - { id: later, query: { sql: \"SELECT extract(epoch FROM clock_timestamp()) AS at\" }, set: { later: 'steps.later.rows[0].at' } }
-  - { id: way, decide: [{ if: 'vars.later - vars.at > 2.0', goto: done }, { else: early }] }
+  - { id: way, decide: [{ if: 'vars.later - vars.at > 10.0', goto: done }, { else: early }] }
   - { id: done, end: resolved }
   - { id: early, end: escalated }
 ";
@@ -543,7 +574,7 @@ async fn a_wait_that_was_cut_short_is_waited_anew() {
     let began = Instant::now();
     let on = own(&spec, state.path(), &["resume"]);
     assert_eq!(on.json()["ended"], "resolved", "{on:?}");
-    assert!(began.elapsed() >= Duration::from_secs(2), "it waits anew");
+    assert!(began.elapsed() >= Duration::from_secs(10), "it waits anew");
     // What was computed before stands: it isn't computed anew of what is read anew.
     let computed = records(state.path())
         .iter()

@@ -91,14 +91,15 @@ pub(super) fn rule(setting: &Setting, snapshot: &Snapshot) -> Word {
         "log_min_error_statement" => word(
             !matches!(
                 setting.value.as_str(),
-                "error" | "warning" | "notice" | "info" | "log"
+                "error" | "warning" | "notice" | "info"
             ) && !setting.value.starts_with("debug"),
             Change,
             "error",
             "statements that fail (a deadlock's victim) aren't logged with their text",
         ),
         "log_min_messages" => word(
-            matches!(setting.value.as_str(), "fatal" | "panic"),
+            // For the log LOG lies between ERROR and FATAL.
+            matches!(setting.value.as_str(), "log" | "fatal" | "panic"),
             Change,
             "warning",
             "errors, deadlocks among them, aren't logged at all",
@@ -125,7 +126,11 @@ pub(super) fn rule(setting: &Setting, snapshot: &Snapshot) -> Word {
             "a log line needs its time and pid to be joined with what was seen live",
         ),
         "log_connections" | "log_disconnections" => word(
-            off || setting.value.is_empty(),
+            // From 18 on log_connections is a list, which shows a bool as it was typed.
+            matches!(
+                setting.value.as_str(),
+                "" | "off" | "no" | "false" | "0" | "n" | "f"
+            ),
             Consider,
             "on",
             "connection storms and short-lived sessions can't be told from the log",

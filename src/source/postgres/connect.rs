@@ -60,7 +60,7 @@ pub(super) fn aged(refused: &[(Instant, SlotRefusal)]) -> Vec<SlotRefusal> {
 }
 
 /// A server that takes no goodbye isn't waited for.
-const GOODBYE: Duration = Duration::from_millis(200);
+const GOODBYE: Duration = Duration::from_millis(500);
 
 impl Connected {
     /// The refusals before, as old as they are now.
@@ -68,7 +68,7 @@ impl Connected {
         aged(&self.refused)
     }
 
-    /// Says goodbye, so that the server frees the slot at once and its log shows no lost client.
+    /// Says goodbye and waits until the server has let go, so that the slot is free and the log shows no lost client.
     pub async fn close(self) {
         let Self { client, moving, .. } = self;
         drop(client);

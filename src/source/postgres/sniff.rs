@@ -8,7 +8,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -155,7 +155,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Sniffed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Sniffed<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Sniffed<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -169,7 +169,17 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Sniffed<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        ready!(Pin::new(&mut self.inner).poll_shutdown(cx))?;
+        // A backend's socket closes when its process is gone (PostgreSQL keeps it open until then): only now is its slot
+        // free for the next run, and its row out of pg_stat_activity.
+        let mut rest = [0; 512];
+        loop {
+            let mut rest = ReadBuf::new(&mut rest);
+            match ready!(Pin::new(&mut self.inner).poll_read(cx, &mut rest)) {
+                Ok(()) if !rest.filled().is_empty() => {}
+                _ => return Poll::Ready(Ok(())),
+            }
+        }
     }
 }
 

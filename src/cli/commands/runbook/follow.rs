@@ -79,7 +79,7 @@ fn told(record: &Record) -> String {
             ..
         } => format!("{operator} began {what} on {target} as {login}"),
         Event::Book { id, sha256, .. } => {
-            format!("book {id} ({})", &sha256[..sha256.len().min(12)])
+            format!("book {id} ({})", sha256.get(..12).unwrap_or(sha256))
         }
         Event::Resumed { operator, .. } => format!("{operator} goes on with it"),
         Event::StepStart { step } => format!("step {step}"),
