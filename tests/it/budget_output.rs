@@ -370,7 +370,7 @@ fn hostile_input_ends_in_one_clear_error() {
         let began = std::time::Instant::now();
         let run = stanch(all.path(), &["check", "."]);
         assert!(
-            began.elapsed() < std::time::Duration::from_secs(20),
+            began.elapsed() < std::time::Duration::from_secs(120),
             "{name}"
         );
         assert_eq!(run.code, 65, "{name}: {run:?}");

@@ -1,7 +1,7 @@
 //! A login with half the rights: no crash, no wrong total, and the grant that is missing.
 
 use serde_json::Value;
-use stanch::drill::{Incident, Scene};
+use stanch::drill::{Incident, Scene, ServerOptions};
 use stanch::source::postgres::ConnSpec;
 
 use crate::harness::{self, REPORTS, admin, client, oncall, scene, sql, stanch_as};
@@ -300,4 +300,38 @@ async fn what_was_not_read_is_not_zero() {
         doctor.contains("an unknown number of the other sessions"),
         "{doctor}"
     );
+}
+
+/// A member that doesn't inherit is shown all before 15 and little from then on; it is told just that on each.
+#[tokio::test]
+async fn a_member_that_does_not_inherit() {
+    for (major, bin_dir) in harness::bin_dirs() {
+        let server = harness::start(ServerOptions {
+            bin_dir,
+            ..ServerOptions::default()
+        })
+        .await;
+        let boss = client(&server.spec("postgres", "postgres"), "boss").await;
+        for statement in [
+            "CREATE ROLE looks LOGIN NOINHERIT",
+            "GRANT pg_monitor TO looks",
+            "SELECT 'somebody else''s'",
+        ] {
+            sql(&boss, statement).await;
+        }
+        let looks = server.spec("looks", "postgres");
+        let report = stanch_as(&looks, &["pg", "activity", "--json"])
+            .expect_code(0)
+            .json();
+        let coverage = &report["coverage"];
+        let (hidden, grants) = (&coverage["sessions_hidden"], &coverage["missing_grants"]);
+        let boss_hidden = u32::from(major >= 15);
+        assert_eq!(hidden, boss_hidden, "{major}: {coverage:#}");
+        assert_eq!(
+            grants.as_array().is_some_and(Vec::is_empty),
+            major < 15,
+            "{major}: {coverage:#}"
+        );
+        drop(boss);
+    }
 }

@@ -1,11 +1,13 @@
 -- login: what this login may see and do
 -- columns: user, superuser, replication, read_all_stats, read_all_settings, signal_backend, use_reserved_connections,
 -- columns: signal_autovacuum
+-- Before 15 the server asks for membership alone where it shows statistics and settings (is_member_of_role): NOINHERIT
+-- doesn't matter.
 SELECT r.rolname::pg_catalog.text AS "user",
        r.rolsuper AS superuser,
        r.rolreplication AS replication,
-       pg_catalog.pg_has_role(r.oid, 'pg_read_all_stats', 'USAGE') AS read_all_stats,
-       pg_catalog.pg_has_role(r.oid, 'pg_read_all_settings', 'USAGE') AS read_all_settings,
+       pg_catalog.pg_has_role(r.oid, 'pg_read_all_stats', 'MEMBER') AS read_all_stats,
+       pg_catalog.pg_has_role(r.oid, 'pg_read_all_settings', 'MEMBER') AS read_all_settings,
        pg_catalog.pg_has_role(r.oid, 'pg_signal_backend', 'USAGE') AS signal_backend,
        (SELECT pg_catalog.pg_has_role(r.oid, p.oid, 'USAGE') FROM pg_catalog.pg_roles p
          WHERE p.rolname = 'pg_use_reserved_connections') AS use_reserved_connections,

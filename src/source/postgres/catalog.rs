@@ -33,7 +33,7 @@ macro_rules! topic {
 }
 
 pub static SERVER: Topic = topic!("server", [12]);
-pub static LOGIN: Topic = topic!("login", [12]);
+pub static LOGIN: Topic = topic!("login", [12, 15]);
 pub static ACTIVITY: Topic = topic!("activity", [12, 13]);
 pub static DATABASES: Topic = topic!("databases", [12]);
 pub static ROLES: Topic = topic!("roles", [12]);
