@@ -18,7 +18,7 @@
 //! | [`config`] | `stanch.yaml` | model |
 //! | [`bundle`] | snapshots ↔ disk: what is reduced before, sealed bundles, the gate that lets nothing secret through | model, sql |
 //! | [`logs`] | PostgreSQL's server logs → events, in one pass and constant memory | model, sql |
-//! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL and Redis | model, bundle, sql, keys |
+//! | [`source`] | a live server or a saved file → snapshot; the only reader of PostgreSQL, PgBouncer and Redis | model, bundle, sql, keys |
 //! | [`analysis`] | pure: snapshot → report | model, sql, keys |
 //! | [`postmortem`] | pure: journal, captures and log moments → one document; what people write in it is kept | model, analysis, budget, runbook, journal |
 //! | [`view`] | report → bytes | model, analysis, budget, postmortem |

@@ -80,7 +80,7 @@ async fn rows(client: &Client, sql: &str, params: Params<'_>) -> Result<Vec<Row>
         client.batch_execute("ROLLBACK"),
     );
     match timeout(ANSWER, work).await {
-        // Where it couldn't be begun the read stands alone: without its bounds, but the same statement.
+        // If BEGIN failed, the statement still ran by itself, without the local timeouts.
         Ok((_, rows, _)) => rows.map_err(|error| fault(&error)),
         Err(_) => Err(Outcome::Failed(format!(
             "no answer from the server within {} s: whether the signal was sent isn't known",

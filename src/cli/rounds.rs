@@ -177,7 +177,7 @@ pub async fn look_at_pooler(settings: &ConnectSettings) -> Option<Section<Pooler
     Some(pgbouncer::look(settings.pooler.as_ref()?, settings.round.redaction).await)
 }
 
-/// On a screen it would else look like now.
+/// Tells a person at a terminal that this is a replay, and of when: on a screen it would look like now.
 pub fn tell_of(ctx: &mut Context<'_>, path: &Path, loaded: &saved::Loaded) {
     if ctx.stdout_is_terminal {
         let at = loaded.snapshot.taken_at.utc();

@@ -421,7 +421,7 @@ pub async fn leave(client: Client) -> Result<(), DrillError> {
 pub fn leave_running(client: Client, sql: &str) {
     let sql = sql.to_owned();
     tokio::spawn(async move {
-        // Whoever ends the session, ends the statement: that is the exercise.
+        // An error is somebody who cancelled it or ended the session: what the drill is for.
         if client.batch_execute(&sql).await.is_ok() {
             // What waited goes on like an application: with the end of its transaction, where it is in one.
             let _ = client.batch_execute("COMMIT").await;

@@ -1,4 +1,4 @@
-//! Why nothing, or not all, was done.
+//! Why an act stopped early, and who decided that: it sets the exit code.
 
 /// What ended an action before all of it was done, with what is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

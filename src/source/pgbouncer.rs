@@ -26,7 +26,7 @@ pub async fn look(plan: &Plan, redaction: RedactionLevel) -> Section<Pooler> {
     seen
 }
 
-/// There is none where it could be told from.
+/// The section for a console that gave no answer in time; `why` says how long it was awaited.
 pub fn unanswered(why: String) -> Section<Pooler> {
     failed("deadline", why)
 }

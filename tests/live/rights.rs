@@ -243,7 +243,6 @@ fn only_failed(spec: &ConnSpec, section: &str, code: &str) {
         let json = run.json();
         let sections = json["coverage"]["sections"].as_object().expect("sections");
         for (name, state) in sections {
-            // Who blocks whom is asked for the waiters that the locks show.
             let wanted = if name == section {
                 "failed"
             } else {

@@ -27,7 +27,7 @@ pub(super) fn queued_ddl(
             _ => {}
         }
     }
-    // The fewest whose end frees most.
+    // Of each queue the shortest front that at least half of those blocked wait behind; of these the one that frees most.
     let (ddls, behind) = fronts
         .into_iter()
         .filter_map(|(_, ddls)| {

@@ -1,4 +1,4 @@
-//! What the report on blockers holds.
+//! The types of `pg blockers`: its JSON, which is a contract.
 
 use std::collections::BTreeMap;
 

@@ -86,7 +86,10 @@ impl Grouping {
     }
 
     /// How many groups there are, those of all patterns and the one for others too.
-    #[allow(clippy::len_without_is_empty)]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "the group of the others is always there"
+    )]
     pub fn len(&self) -> usize {
         self.names.len()
     }

@@ -157,7 +157,7 @@ enum First {
     Console,
 }
 
-/// A server takes the same word for one of its settings.
+/// PostgreSQL takes `SHOW VERSION` for a setting that it doesn't have (42704): then this is no PgBouncer.
 fn no_console(error: tokio_postgres::Error) -> Failure {
     if error.code() == Some(&SqlState::UNDEFINED_OBJECT) {
         let why = "that is no console of PgBouncer (its database is called pgbouncer)";

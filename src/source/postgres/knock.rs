@@ -133,7 +133,7 @@ pub async fn get_in(
     unreachable!("the loop above ends by returning")
 }
 
-/// Each login's refusals are one, as old as the last of them.
+/// Keeps one refusal for each login and limit: the latest.
 fn note_refusal(refusals: &mut Vec<(Instant, SlotRefusal)>, limit: SlotLimit, login: &ConnSpec) {
     refusals.retain(|(_, known)| {
         (known.limit, &known.user, &known.database) != (limit, &login.user, &login.database)

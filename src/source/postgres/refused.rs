@@ -201,7 +201,7 @@ impl ConnectError {
     }
 }
 
-pub fn slot_words(limit: SlotLimit) -> &'static str {
+fn slot_words(limit: SlotLimit) -> &'static str {
     match limit {
         SlotLimit::Nothing => "every connection slot is taken, the reserved ones too",
         SlotLimit::Reserved => "only reserved connection slots are left",

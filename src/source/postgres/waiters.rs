@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::model::{Lock, LockTag, Pid, Timestamp};
 
 /// Up to so many waiters, each is asked for; above, so many queues at most, one waiter each.
-pub const MOST_CALLS: usize = 200;
+const MOST_CALLS: usize = 200;
 
 /// All distinct waiters if they are few; else the last in line of each queue, the longest queues first: its answer
 /// holds everyone ahead.

@@ -1,4 +1,4 @@
-//! All rules over one text.
+//! Runs every rule for secrets over one text, and merges the hits that overlap.
 
 use std::ops::Range;
 

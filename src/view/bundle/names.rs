@@ -1,4 +1,4 @@
-//! Which token a name has become.
+//! `bundle names`: which token a name has become, as a table.
 
 use serde::Serialize;
 

@@ -15,7 +15,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 
 pub struct Console<'s> {
     settings: &'s ConnectSettings,
-    /// The time of a frame; where there is only one it waits as long as a look takes.
+    /// The interval of the frames, which bounds a look; `None` with a single frame, which waits for the whole look.
     every: Option<Duration>,
     /// When it failed last, and why.
     failed: Option<(Instant, String)>,
