@@ -25,7 +25,9 @@ pub fn lint(markdown: &str, today: NaiveDate) -> Vec<Lint> {
     };
     let part = |wanted: &str| {
         pieces.iter().find_map(|piece| match piece {
-            Piece::People { name, body, line } if *name == wanted => Some((*body, *line)),
+            Piece::People {
+                name, body, line, ..
+            } if *name == wanted => Some((*body, *line)),
             _ => None,
         })
     };

@@ -9,4 +9,4 @@ mod prose;
 mod svg;
 
 pub use html::html;
-pub use markdown::{blocks, with_later};
+pub use markdown::blocks;

@@ -7,7 +7,7 @@ use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
 use crate::model::{ExitCode, count};
-use crate::postmortem::{Block, Postmortem, lint, merge, not_in};
+use crate::postmortem::{Block, Postmortem, lint, merge};
 use crate::view;
 
 /// Renders into what people have written since the last time.
@@ -26,19 +26,7 @@ pub fn into_files(
         .unwrap_or_else(|| files::name_of(postmortem));
     let markdown = args.out.join(format!("postmortem-{name}.md"));
     let earlier = files::earlier(&markdown)?;
-    // What people have made of the table is theirs: what came later is told beside it.
-    let later = earlier
-        .as_deref()
-        .map_or(Vec::new(), |earlier| not_in(earlier, &postmortem.actions));
-    if !later.is_empty() {
-        ctx.console.warn(&format!(
-            "{}: {} of the journals not in its table, listed below it",
-            markdown.display(),
-            count(later.len(), "action item")
-        ));
-    }
-    let blocks = view::postmortem::with_later(blocks.to_vec(), &later);
-    let merged = merge(&blocks, earlier.as_deref()).map_err(|damage| {
+    let merged = merge(blocks, earlier.as_deref()).map_err(|damage| {
         Fault::Book(format!(
             "{}: {damage}; nothing is written: mend the markers, or give another --name",
             markdown.display()
