@@ -15,12 +15,12 @@ use stanch::view;
 
 use crate::build;
 
-fn at(seconds: i64) -> Timestamp {
+pub fn at(seconds: i64) -> Timestamp {
     build::at(3_600_000_000 + seconds * 1_000_000)
 }
 
 /// A capture with so many idle sessions of 20 usable slots.
-fn capture(seconds: i64, idle: i32) -> Snapshot {
+pub fn capture(seconds: i64, idle: i32) -> Snapshot {
     let mut snapshot = build::snapshot();
     snapshot.taken_at = at(seconds);
     if let Section::Collected(server) = &mut snapshot.server {
@@ -57,7 +57,7 @@ fn markdown(postmortem: &Postmortem) -> String {
         .text
 }
 
-fn stanch(folder: &Path, args: &[&str]) -> (i32, String, String) {
+pub fn stanch(folder: &Path, args: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_stanch"))
         .args(args)
         .env_clear()

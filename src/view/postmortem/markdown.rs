@@ -3,7 +3,8 @@
 use super::escape::{cell, text};
 use super::parts;
 use crate::postmortem::{
-    ActionItem, Block, NO_ACTIONS, Note, Notes, Postmortem, QUESTIONS, TODO, TYPES, question,
+    ActionItem, Block, NO_ACTIONS, Note, Notes, ORIGIN, Origin, Postmortem, QUESTIONS, TODO, TYPES,
+    question,
 };
 
 /// All parts of a rendering.
@@ -48,6 +49,7 @@ pub fn blocks(postmortem: &Postmortem) -> Vec<Block> {
     all.generated("departures", parts::departures(postmortem));
     all.ask("book", 3);
     all.generated("sources", parts::sources(postmortem));
+    all.generated(ORIGIN, Origin::of(postmortem).comment());
     all.blocks
 }
 
