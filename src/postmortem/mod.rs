@@ -34,6 +34,8 @@ pub use logged::once;
 pub use marked::{Damage, Offer, Piece, parse, seal};
 pub use merge::{Block, Merged, Note, Notes, merge};
 pub use origin::{Lost, ORIGIN, Origin};
-pub use people::{Answers, NO_ACTIONS, QUESTIONS, Question, STATUSES, TODO, TYPES, question};
+pub use people::{
+    Answer, Answers, NO_ACTIONS, QUESTIONS, Question, STATUSES, TODO, TYPES, question,
+};
 pub use runs::{Operators, followed};
 pub use timeline::{Entry, Known, Source};

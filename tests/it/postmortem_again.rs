@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use stanch::bundle;
-use stanch::journal::{Event, Journal};
+use stanch::journal::{Event, Journal, Record};
 use stanch::model::Timestamp;
+use stanch::postmortem::{self, Material, QUESTIONS};
+use stanch::runbook::{self, Kind, PARTS, builtin};
 
-use crate::postmortem_found::{at, capture, stanch};
+use crate::postmortem_found::{at, capture, course, markdown, of, stanch};
 
 /// Captures of these seconds, each in a file.
 fn captures(folder: &Path, seconds: &[i64]) -> Vec<String> {
@@ -267,4 +269,174 @@ fn a_timeline_that_was_edited_has_its_heading_once() {
         .collect();
     assert_eq!(headings, ["## Timeline", "### Timeline"]);
     assert!(text.contains("The alarm went off at nine."), "{text}");
+}
+
+/// Each question of each built-in book says where its answer belongs.
+#[test]
+fn every_question_has_a_home() {
+    let names: Vec<&str> = QUESTIONS.iter().map(|question| question.name).collect();
+    assert_eq!(PARTS[..names.len()], names);
+    assert_eq!(PARTS[names.len()..], ["none"]);
+    for found in builtin::BOOKS {
+        let book = runbook::load(found.text, &builtin::text).expect("sound");
+        for step in &book.steps {
+            let Kind::Note(note) = &step.kind else {
+                continue;
+            };
+            for ask in &note.ask {
+                let place = format!("{} {}: {}", found.id, step.id.text, ask.text.text);
+                let part = ask.part.unwrap_or_else(|| panic!("{place}"));
+                // Where its words say one they say the same.
+                let by_words = QUESTIONS.iter().find(|q| q.is_asked_by(&ask.text.text));
+                assert!(
+                    by_words.is_none_or(|question| question.name == part),
+                    "{place}"
+                );
+            }
+        }
+    }
+}
+
+/// The parts of a walk of a built-in book with these events.
+fn walked(id: &str, events: Vec<Event>) -> String {
+    let text = builtin::text(id).expect("a book");
+    let book = runbook::load(&text, &builtin::text).expect("sound");
+    let begun = Event::Book {
+        id: id.into(),
+        sha256: String::new(),
+        inputs: Default::default(),
+        texts: book.texts,
+        file: None,
+    };
+    let all = std::iter::once(begun).chain(events).enumerate();
+    let records = all.map(|(seq, event)| Record {
+        seq: seq as u64,
+        at: at(0),
+        prev: String::new(),
+        event,
+    });
+    markdown(&postmortem::make(Material {
+        records: vec![records.collect()],
+        ..of(course(&[]))
+    }))
+}
+
+fn part<'t>(text: &'t str, name: &str) -> &'t str {
+    let (_, rest) = text
+        .split_once(&format!("<!-- people: {name}"))
+        .expect("the part");
+    let (_, body) = rest.split_once(" -->\n").expect("its text");
+    let (body, _) = body.split_once("<!-- /people").expect("its end");
+    body
+}
+
+fn note(step: &str, question: &str, text: &str) -> Event {
+    Event::Note {
+        step: step.into(),
+        question: question.into(),
+        text: text.into(),
+    }
+}
+
+#[test]
+fn answers_stand_where_the_book_says() {
+    let text = walked(
+        "lock-pileup",
+        vec![
+            note(
+                "by_hand",
+                "What was done, and who decided it?",
+                "the batch was stopped",
+            ),
+            note("escalate", "Whom have you called, and when?", "Bo, at nine"),
+            note(
+                "write_up",
+                "What held the lock, and what was it waiting for?",
+                "a console",
+            ),
+        ],
+    );
+    assert_eq!(
+        part(&text, "by-hand"),
+        "the batch was stopped (written down during the run)\n\nBo, at nine (written down during the run)\n"
+    );
+    assert_eq!(
+        part(&text, "cause"),
+        "a console (written down during the run)\n"
+    );
+    // What is chosen at a question is an answer as well, but for what holds where nobody is there.
+    let chosen = |answer: &str, attended| Event::Answer {
+        step: "levers".into(),
+        answer: answer.into(),
+        attended,
+    };
+    let text = walked("connection-exhaustion", vec![chosen("limit", true)]);
+    assert!(
+        part(&text, "by-hand")
+            .contains(": limit (a CONNECTION LIMIT for the application that takes most"),
+        "{text}"
+    );
+    for nothing in [chosen("none", true), chosen("none", false)] {
+        let text = walked("connection-exhaustion", vec![nothing]);
+        assert_eq!(part(&text, "by-hand"), "TODO\n");
+    }
+    // Also in an included book; and by its words where the book says nothing.
+    let text = walked(
+        "connection-exhaustion",
+        vec![
+            note(
+                "locks.by_hand",
+                "What was done, and who decided it?",
+                "nothing but a call",
+            ),
+            note("gone", "Why was it not detected earlier?", "no alarm"),
+        ],
+    );
+    assert!(
+        part(&text, "by-hand").starts_with("nothing but a call ("),
+        "{text}"
+    );
+    assert!(part(&text, "detection").starts_with("no alarm ("), "{text}");
+}
+
+/// A question that looks something up is known by what stands before it; one that is for none has no part.
+#[test]
+fn a_question_of_ones_own() {
+    let book = "\
+runbook: v1
+id: own
+title: Own
+steps:
+  - { id: picture, query: { report: connections } }
+  - id: say
+    note:
+      ask:
+        - { text: \"Who took {{ steps.picture.capacity.used }} slots?\", for: factors }
+        - { text: What was done by hand with the coffee?, for: none }
+    end: resolved
+";
+    assert!(runbook::load(book, &builtin::text).is_ok());
+    let text = walked(
+        "lock-pileup",
+        vec![
+            Event::Resumed {
+                operator: "ana".into(),
+                version: "0".into(),
+                sha256: String::new(),
+                changed: true,
+                texts: vec![book.into()],
+            },
+            note("say", "Who took 19 slots?", "the importer"),
+            note(
+                "say",
+                "What was done by hand with the coffee?",
+                "it was drunk",
+            ),
+        ],
+    );
+    assert!(
+        part(&text, "factors").starts_with("the importer ("),
+        "{text}"
+    );
+    assert_eq!(part(&text, "by-hand"), "TODO\n");
 }

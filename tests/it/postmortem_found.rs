@@ -31,13 +31,13 @@ pub fn capture(seconds: i64, idle: i32) -> Snapshot {
     snapshot
 }
 
-fn course(captures: &[Snapshot]) -> Course {
+pub fn course(captures: &[Snapshot]) -> Course {
     let mut course = Course::new(Thresholds::default(), Followed::default());
     captures.iter().for_each(|snapshot| course.add(snapshot));
     course
 }
 
-fn of(course: Course) -> Material {
+pub fn of(course: Course) -> Material {
     Material {
         supplies: vec![],
         course,
@@ -51,7 +51,7 @@ fn of(course: Course) -> Material {
     }
 }
 
-fn markdown(postmortem: &Postmortem) -> String {
+pub fn markdown(postmortem: &Postmortem) -> String {
     postmortem::merge(&view::postmortem::blocks(postmortem), None)
         .expect("sound")
         .text

@@ -83,9 +83,9 @@ impl Writer<'_> {
             .postmortem
             .answers
             .to(question)
-            .map(|(_, answer)| Note {
-                text: answer.clone(),
-                line: format!("- {}", text(answer)),
+            .map(|answer| Note {
+                text: answer.text.clone(),
+                line: format!("- {}", text(&answer.text)),
             })
             .collect();
         let body = match noted.is_empty() {
