@@ -29,7 +29,7 @@ pub use done::{Act, Came, Run};
 pub use drift::{Drift, DriftRow, Match, WorkloadDrift, shown};
 pub use found::{Bounds, Seen};
 pub use frame::{Frame, RedisSeen, Slots, States};
-pub use lint::{Lint, lint};
+pub use lint::{Lint, is_one, lint};
 pub use logged::once;
 pub use marked::{Damage, Offer, Piece, parse, seal};
 pub use merge::{Block, Merged, Note, Notes, merge};

@@ -440,3 +440,84 @@ steps:
     );
     assert_eq!(part(&text, "by-hand"), "TODO\n");
 }
+
+#[test]
+fn a_lint_for_ci() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let files = captures(folder, &[0]);
+    assert_eq!(render(folder, &files, &["--name", "a,b"]).0, 0);
+    let lint = |file: &str, more: &[&str]| {
+        let mut args = vec!["report", "--lint", file];
+        args.extend(more);
+        stanch(folder, &args)
+    };
+    let file = "postmortem-a,b.md";
+    let (code, lines, _) = lint(file, &[]);
+    assert_eq!(code, 65);
+    let (code, json, err) = lint(file, &["--json"]);
+    assert_eq!((code, err.as_str()), (65, ""));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["schema"], "stanch.postmortem_lint/1");
+    let told = json["missing"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| {
+            assert_eq!(one["file"], file);
+            format!(
+                "{file}:{}: {}\n",
+                one["line"],
+                one["message"].as_str().expect("words")
+            )
+        });
+    assert_eq!(told.collect::<String>(), lines);
+    let (code, github, err) = lint(file, &["-o", "github"]);
+    assert_eq!((code, err.as_str()), (65, ""));
+    assert_eq!(github.lines().count(), lines.lines().count());
+    let first = "::error file=postmortem-a%2Cb.md,line=";
+    assert!(
+        github.lines().all(|line| line.starts_with(first)),
+        "{github}"
+    );
+    assert!(
+        github.contains(",title=postmortem::not answered: Impact on users\n"),
+        "{github}"
+    );
+    for format in ["csv", "sarif"] {
+        assert_eq!(lint(file, &["-o", format]).0, 64);
+    }
+    assert_eq!(stanch(folder, &["report", "0.json", "-o", "github"]).0, 64);
+
+    // What is no postmortem is told in one line.
+    assert_eq!(
+        lint("postmortem-a,b.html", &[]),
+        (
+            65,
+            String::new(),
+            "stanch: postmortem-a,b.html: it is the page of a postmortem; people write in postmortem-a,b.md\n".into()
+        )
+    );
+    std::fs::write(folder.join("README.md"), "# Mine\n").expect("written");
+    assert_eq!(
+        lint("README.md", &[]),
+        (
+            65,
+            String::new(),
+            "stanch: README.md: it is no postmortem that stanch report wrote\n".into()
+        )
+    );
+}
+
+#[test]
+fn a_report_of_nothing() {
+    let place = tempfile::tempdir().expect("a folder");
+    assert_eq!(
+        stanch(place.path(), &["report"]),
+        (
+            64,
+            String::new(),
+            "stanch: of what? BUNDLE is what was captured, --journal RUN what was done; one of them is enough\n".into()
+        )
+    );
+}
