@@ -260,7 +260,7 @@ impl Run<'_> {
             .collect();
         let mut skipped = None;
         for question in &note.ask {
-            let question = self.walk.told(step, question);
+            let question = self.walk.told(step, &question.text);
             if before.iter().any(|(asked, _)| *asked == question) {
                 continue;
             }

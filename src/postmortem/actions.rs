@@ -2,7 +2,6 @@
 
 use chrono::{Days, NaiveDate};
 
-use super::marked::{Piece, parse};
 use crate::journal::{Event, Record};
 
 /// One thing to do.
@@ -27,30 +26,6 @@ pub fn of_records(runs: &[Vec<Record>]) -> Vec<ActionItem> {
         }
     }
     all
-}
-
-/// Those that a document's own table of action items doesn't have; none where there is no such table yet.
-pub fn not_in<'a>(markdown: &str, items: &'a [ActionItem]) -> Vec<&'a ActionItem> {
-    let pieces = parse(markdown).unwrap_or_default();
-    let table = pieces.iter().find_map(|piece| match piece {
-        Piece::People { name, body, .. } if *name == "actions" => Some(bare(body)),
-        _ => None,
-    });
-    let Some(table) = table else {
-        return Vec::new();
-    };
-    let is_missing = |item: &&ActionItem| !table.contains(&bare(&item.what));
-    items.iter().filter(is_missing).collect()
-}
-
-/// However it is marked up: letters and digits alone.
-fn bare(text: &str) -> String {
-    let text = text
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&amp;", "&");
-    let kept = text.chars().filter(|c| c.is_alphanumeric());
-    kept.flat_map(char::to_lowercase).collect()
 }
 
 /// `Raise the pool (owner: web, due: +14d)`, of that day.

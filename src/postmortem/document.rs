@@ -253,7 +253,12 @@ fn title(servers: &[Of<'_>], runs: &[Run], deadlocks: bool) -> String {
     let worst = seen.max_by_key(|seen| (seen.severity, std::cmp::Reverse(seen.id)));
     let unseen = if deadlocks { "Deadlocks" } else { "Incident" };
     let what = worst.map_or(unseen.to_owned(), |seen| {
-        let mut text = seen.title.clone();
+        // For how long it went on stands in the summary.
+        let (what, _) = seen
+            .title
+            .split_once(", the longest for ")
+            .unwrap_or((&seen.title, ""));
+        let mut text = what.to_owned();
         if let Some(first) = text.get(..1) {
             let upper = first.to_uppercase();
             text.replace_range(..1, &upper);

@@ -25,7 +25,9 @@ pub fn lint(markdown: &str, today: NaiveDate) -> Vec<Lint> {
     };
     let part = |wanted: &str| {
         pieces.iter().find_map(|piece| match piece {
-            Piece::People { name, body, line } if *name == wanted => Some((*body, *line)),
+            Piece::People {
+                name, body, line, ..
+            } if *name == wanted => Some((*body, *line)),
             _ => None,
         })
     };
@@ -72,6 +74,14 @@ pub fn lint(markdown: &str, today: NaiveDate) -> Vec<Lint> {
     }
     all.sort_by_key(|lint| lint.line);
     all
+}
+
+/// A document of ours: it has one of our parts, or markers that are damaged.
+pub fn is_one(markdown: &str) -> bool {
+    parse(markdown).map_or(true, |pieces| {
+        let is_part = |piece: &Piece<'_>| !matches!(piece, Piece::Outside { .. });
+        pieces.iter().any(is_part)
+    })
 }
 
 fn missing(name: &str) -> String {
@@ -217,35 +227,30 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
         let name = cell(what);
         // Struck out or ticked: it is done, and its day may have passed.
         let is_done = name.starts_with("~~") || name.to_lowercase().starts_with("[x]");
+        // All that is wrong with one is one thing to mend.
+        let mut wrong: Vec<String> = Vec::new();
         if is_empty(name) {
-            say(
-                line,
-                "an action item that doesn't say what is to be done".into(),
-            );
+            wrong.push("an action item that doesn't say what is to be done".into());
         }
         match cell(owner) {
-            text if is_empty(text) => say(line, "an action item without an owner".into()),
-            text if is_nobody(text) => say(
-                line,
-                format!("{text:?} is no owner: one person, or one team by its name"),
-            ),
+            text if is_empty(text) => wrong.push("an action item without an owner".into()),
+            text if is_nobody(text) => wrong.push(format!(
+                "{text:?} is no owner: one person, or one team by its name"
+            )),
             _ => {}
         }
         match cell(due) {
-            text if is_empty(text) => say(line, "an action item without a due date".into()),
+            text if is_empty(text) => wrong.push("an action item without a due date".into()),
             text => match text.parse::<NaiveDate>() {
-                Err(_) => say(line, format!("{text:?} is no date such as {today}")),
                 // 2027-1-5 sorts and reads otherwise.
-                Ok(day) if day.to_string() != text => {
-                    say(line, format!("{text:?} is no date such as {today}"));
+                Ok(day) if day.to_string() == text => {
+                    if day < today && !is_done {
+                        wrong.push(format!(
+                            "due on {day}, which has passed (done? then [x] before it)"
+                        ));
+                    }
                 }
-                Ok(day) if day < today && !is_done => {
-                    say(
-                        line,
-                        format!("due on {day}, which has passed (done? then [x] before it)"),
-                    );
-                }
-                Ok(_) => {}
+                _ => wrong.push(format!("{text:?} is no date such as {today}")),
             },
         }
         let kind = cell(kind).to_lowercase();
@@ -255,7 +260,10 @@ fn actions(body: &str, line: usize, today: NaiveDate, say: &mut impl FnMut(usize
             } else {
                 format!("{kind:?} is no type")
             };
-            say(line, format!("{given}; there are: {}", TYPES.join(", ")));
+            wrong.push(format!("{given}; there are: {}", TYPES.join(", ")));
+        }
+        if !wrong.is_empty() {
+            say(line, wrong.join("; "));
         }
     }
     if items == 0 {
@@ -369,6 +377,13 @@ mod tests {
             of("| [x] d | ana | 2027-01-09 | detect |\n| ~~e~~ | ana | 2027-01-09 | detect |\n"),
             []
         );
+        assert_eq!(
+            of("| a | ? | soon |  |\n"),
+            [(
+                0,
+                "an action item without an owner; \"soon\" is no date such as 2027-01-10; no type; there are: prevent, detect, mitigate, process".into()
+            )]
+        );
         assert_eq!(of("| TODO |  |  |  |\n")[0].1, "no action item at all");
         assert_eq!(
             with(&[("actions", "later\n")])[0].1,
@@ -466,6 +481,8 @@ mod tests {
                 what: "people: a begins, and never ends".into()
             }]
         );
+        assert!(is_one("x\n<!-- people: a -->\n") && is_one(&frame("title", "# T\n")));
+        assert!(!is_one("nothing of ours\n") && !is_one(""));
         let all = lint("nothing of ours\n", day("2027-01-10"));
         assert_eq!(all.len(), 4 + QUESTIONS.len());
     }

@@ -1,4 +1,5 @@
-//! Markers in the Markdown: which parts are generated, with the hash of what was generated, and which are people's.
+//! Markers in the Markdown: which parts are generated, and which are people's; with the hash of what was written there, that
+//! what people have made of it can be told.
 
 use crate::journal::hash;
 
@@ -15,11 +16,42 @@ pub enum Piece<'t> {
     },
     People {
         name: &'t str,
+        offer: Offer<'t>,
         body: &'t str,
         line: usize,
     },
     /// Between the marked parts, blank or not.
     Outside { text: &'t str, line: usize },
+}
+
+/// What was written into a people's part for them, as its marker keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offer<'t> {
+    hash: &'t str,
+    told: &'t str,
+}
+
+impl<'t> Offer<'t> {
+    /// Nobody has changed it since.
+    pub fn is_untouched(self, body: &str) -> bool {
+        self.hash == digest(body)
+    }
+
+    /// What was written down during the runs and stood there, each by its key.
+    pub fn told(self) -> impl Iterator<Item = &'t str> {
+        self.told.split(',').filter(|key| !key.is_empty())
+    }
+
+    fn read(words: &[&'t str]) -> Option<Self> {
+        let (hash, told) = match words {
+            [] => return Some(Self::default()),
+            [hash] => (hash, ""),
+            [hash, told] => (hash, told.strip_prefix("told=")?),
+            _ => return None,
+        };
+        let hash = hash.strip_prefix("sha256=")?;
+        Some(Self { hash, told })
+    }
 }
 
 /// Markers that aren't as they were written: nothing can be told apart safely.
@@ -46,7 +78,7 @@ impl Kind {
 }
 
 enum Mark<'t> {
-    Open(Kind, &'t str, &'t str),
+    Open(Kind, &'t str, Offer<'t>),
     Close(Kind, &'t str),
 }
 
@@ -68,22 +100,15 @@ fn mark(line: &str) -> Option<Result<Mark<'_>, ()>> {
             Some((kind, rest.strip_prefix(':')?))
         })?;
     let read = || {
-        let mut words = rest.strip_suffix("-->")?.split_whitespace();
-        let name = words.next().filter(|name| is_name(name))?;
-        let hash = words.next();
-        if words.next().is_some() {
-            return None;
+        let words: Vec<&str> = rest.strip_suffix("-->")?.split_whitespace().collect();
+        let (name, words) = words.split_first().filter(|(name, _)| is_name(name))?;
+        if closes {
+            return words.is_empty().then_some(Mark::Close(kind, name));
         }
-        match (closes, kind, hash) {
-            (true, _, None) => Some(Mark::Close(kind, name)),
-            (false, Kind::People, None) => Some(Mark::Open(kind, name, "")),
-            (false, Kind::Generated, hash) => {
-                // Without its hash it counts as edited.
-                let hash = hash.map_or(Some(""), |hash| hash.strip_prefix("sha256="))?;
-                Some(Mark::Open(kind, name, hash))
-            }
-            _ => None,
-        }
+        // Without its hash what is generated counts as edited.
+        let offer = Offer::read(words)?;
+        let fits = kind == Kind::People || offer.told.is_empty();
+        fits.then_some(Mark::Open(kind, name, offer))
     };
     Some(read().ok_or(()))
 }
@@ -103,7 +128,7 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, Damage> {
     let damage = |line: usize, what: String| Damage { line, what };
     let mut pieces = Vec::new();
     let mut names: Vec<(Kind, &str, usize)> = Vec::new();
-    let mut open: Option<(Kind, &str, &str, usize)> = None;
+    let mut open: Option<(Kind, &str, Offer<'_>, usize)> = None;
     let (mut from, mut from_line, mut at) = (0, 1, 0);
     for (n, whole) in text.split_inclusive('\n').enumerate() {
         let line = n + 1;
@@ -113,7 +138,7 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, Damage> {
         let mark =
             mark.map_err(|()| damage(line, format!("a damaged marker: {}", whole.trim())))?;
         match (mark, open) {
-            (Mark::Open(kind, name, hash), None) => {
+            (Mark::Open(kind, name, offer), None) => {
                 if let Some((.., before)) = names.iter().find(|(k, n, _)| (*k, *n) == (kind, name))
                 {
                     let what = format!(
@@ -129,7 +154,7 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, Damage> {
                         line: from_line,
                     });
                 }
-                open = Some((kind, name, hash, line));
+                open = Some((kind, name, offer, line));
                 from = at;
             }
             (Mark::Open(kind, name, _), Some((in_kind, within, _, since))) => {
@@ -140,19 +165,20 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, Damage> {
                 );
                 return Err(damage(line, what));
             }
-            (Mark::Close(kind, name), Some((in_kind, within, hash, since)))
+            (Mark::Close(kind, name), Some((in_kind, within, offer, since)))
                 if (kind, name) == (in_kind, within) =>
             {
                 let body = &text[from..start];
                 pieces.push(match kind {
                     Kind::Generated => Piece::Generated {
                         name,
-                        is_whole: hash == digest(body),
+                        is_whole: offer.is_untouched(body),
                         body,
                         line: since,
                     },
                     Kind::People => Piece::People {
                         name,
+                        offer,
                         body,
                         line: since,
                     },
@@ -197,12 +223,37 @@ pub fn seal(name: &str, body: &str) -> String {
 
 /// A people's part between its markers; the text as it is.
 pub(super) fn frame(name: &str, body: &str) -> String {
+    marked(name, "", body)
+}
+
+/// The same with what was once written there for them.
+pub(super) fn frame_with(name: &str, offer: Offer<'_>, body: &str) -> String {
+    match offer.hash {
+        "" => frame(name, body),
+        hash => marked(name, &offered(hash, offer.told), body),
+    }
+}
+
+/// A people's part with what is written there for them.
+pub(super) fn offer(name: &str, body: &str, told: &[String]) -> String {
+    let body = disarmed(body);
+    marked(name, &offered(&digest(&body), &told.join(",")), &body)
+}
+
+fn offered(hash: &str, told: &str) -> String {
+    match told {
+        "" => format!(" sha256={hash}"),
+        told => format!(" sha256={hash} told={told}"),
+    }
+}
+
+fn marked(name: &str, offered: &str, body: &str) -> String {
     let end = if body.is_empty() || body.ends_with('\n') {
         ""
     } else {
         "\n"
     };
-    format!("<!-- people: {name} -->\n{body}{end}<!-- /people: {name} -->\n")
+    format!("<!-- people: {name}{offered} -->\n{body}{end}<!-- /people: {name} -->\n")
 }
 
 /// Whole lines, none of which is taken for a marker.
@@ -249,6 +300,7 @@ mod tests {
                 },
                 Piece::People {
                     name: "b",
+                    offer: Offer::default(),
                     body: "theirs\n",
                     line: 7
                 },
@@ -281,6 +333,22 @@ mod tests {
     }
 
     #[test]
+    fn what_was_written_for_people_is_known_until_they_change_it() {
+        let text = offer("impact", "it hung", &["ab".into(), "cd".into()]);
+        let offer_of = |text: &str| match parse(text).expect("sound")[..] {
+            [Piece::People { offer, body, .. }] => (
+                offer.is_untouched(body),
+                offer.told().map(str::to_owned).collect::<Vec<_>>(),
+            ),
+            _ => panic!("{text}"),
+        };
+        assert_eq!(offer_of(&text), (true, vec!["ab".into(), "cd".into()]));
+        let changed = text.replace("hung", "was slow");
+        assert_eq!(offer_of(&changed), (false, vec!["ab".into(), "cd".into()]));
+        assert_eq!(offer_of(&frame("impact", "it hung")), (false, vec![]));
+    }
+
+    #[test]
     fn damage_is_told_with_its_line() {
         let of = |text: &str| parse(text).expect_err("damaged").to_string();
         assert_eq!(
@@ -308,6 +376,10 @@ mod tests {
         assert_eq!(
             of("<!--people:a\n"),
             "line 1: a damaged marker: <!--people:a"
+        );
+        assert_eq!(
+            of("<!-- people: a sha256=1 told=2 3 -->\n"),
+            "line 1: a damaged marker: <!-- people: a sha256=1 told=2 3 -->"
         );
         // A closing marker that was drawn up to the text before it.
         assert_eq!(

@@ -1,7 +1,9 @@
 //! A new rendering into an earlier file: generated parts are written anew, what people wrote stays, byte for byte.
 
-use super::marked::{Damage, Piece, disarmed, frame, parse, seal};
+use super::marked::{Damage, Offer, Piece, frame, frame_with, offer, parse, seal};
 use super::people::{NO_ACTIONS, TODO};
+use crate::journal::hash;
+use crate::model::count;
 
 /// A part of a new rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +16,37 @@ pub enum Block {
     People {
         name: String,
         text: String,
+        notes: Notes,
     },
+}
+
+/// What was written down during the runs and belongs into a people's part. Where they have written themselves, what they don't
+/// have stands below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// `action item`
+    pub noun: &'static str,
+    /// What stands above them, below the people's part.
+    pub head: String,
+    pub all: Vec<Note>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// As it was written down.
+    pub text: String,
+    /// As it is shown.
+    pub line: String,
+}
+
+impl Note {
+    /// Stands for it in the part's marker.
+    fn key(&self) -> String {
+        let mut key = hash(&bare(&self.text));
+        key.truncate(8);
+        key
+    }
 }
 
 impl Block {
@@ -26,9 +58,15 @@ impl Block {
     }
 
     pub fn people(name: &str, text: impl Into<String>) -> Self {
+        Self::noted(name, text, Notes::default())
+    }
+
+    /// A people's part with what was written down of it during the runs, which the text has.
+    pub fn noted(name: &str, text: impl Into<String>, notes: Notes) -> Self {
         Self::People {
             name: name.into(),
             text: text.into(),
+            notes,
         }
     }
 }
@@ -65,7 +103,7 @@ pub fn merge(blocks: &[Block], earlier: Option<&str>) -> Result<Merged, Damage> 
     for block in blocks {
         match block {
             Block::Generated { name, text } => merge.generated(name, text),
-            Block::People { name, text } => merge.people(name, text),
+            Block::People { name, text, notes } => merge.people(name, text, notes),
         }
     }
     merge.rest();
@@ -115,7 +153,7 @@ impl Merge<'_> {
         self.warnings.push(format!(
             "line {line}: {name} was edited by hand; the edited text is kept below the new one, as {new}"
         ));
-        let body = format!("Edited by hand in an earlier version:\n\n{body}");
+        let body = format!("Edited by hand in an earlier version:\n\n{}", lowered(body));
         self.text.push_str(&frame(&new, &body));
         self.text.push('\n');
     }
@@ -152,25 +190,54 @@ impl Merge<'_> {
         new
     }
 
-    fn people(&mut self, name: &str, text: &str) {
+    fn people(&mut self, name: &str, text: &str, notes: &Notes) {
         let at = self
             .pieces
             .iter()
             .position(|piece| matches!(piece, Piece::People { name: n, .. } if *n == name));
         let theirs = at.and_then(|at| match self.pieces[at] {
-            // Nobody has written there yet.
-            Piece::People { body, .. } if [TODO, NO_ACTIONS].contains(&body.trim()) => None,
-            Piece::People { body, .. } => Some(body),
+            Piece::People { offer, body, .. } => {
+                (!is_ours(offer, body, notes)).then_some((offer, body))
+            }
             _ => None,
         });
         self.text.push_str(&match theirs {
-            Some(body) => frame(name, body),
-            None => frame(name, &disarmed(text)),
+            Some((offer, body)) => frame_with(name, offer, body),
+            None if is_open(text) => frame(name, text),
+            None => {
+                let keys: Vec<String> = notes.all.iter().map(Note::key).collect();
+                offer(name, text, &keys)
+            }
         });
         if let Some(at) = at {
             self.used[at] = true;
         }
         self.after(at);
+        if let Some((offer, body)) = theirs {
+            self.later(name, offer, body, notes);
+        }
+    }
+
+    /// What was written down and neither stood in the part when people began with it nor stands in it now.
+    fn later(&mut self, name: &str, offer: Offer<'_>, body: &str, notes: &Notes) {
+        let body = bare(body);
+        let mut lines: Vec<&str> = Vec::new();
+        for note in &notes.all {
+            let is_known = offer.told().any(|key| key == note.key());
+            let is_there = body.contains(&bare(&note.text));
+            if !is_known && !is_there && !lines.contains(&note.line.as_str()) {
+                lines.push(&note.line);
+            }
+        }
+        if lines.is_empty() {
+            return;
+        }
+        self.warnings.push(format!(
+            "{name}: {} of the journals not in it, listed below it",
+            count(lines.len(), notes.noun)
+        ));
+        let text = format!("{}{}\n", notes.head, lines.join("\n"));
+        self.generated(&format!("{name}-later"), &text);
     }
 
     /// What stands outside behind a part, or a blank line.
@@ -251,6 +318,46 @@ impl Merge<'_> {
     }
 }
 
+/// Nobody has written there yet, and nothing gets lost when it is written anew.
+fn is_ours(offer: Offer<'_>, body: &str, notes: &Notes) -> bool {
+    let has = |key: &str| notes.all.iter().any(|note| note.key() == key);
+    is_open(body) || offer.is_untouched(body) && offer.told().all(has)
+}
+
+fn is_open(body: &str) -> bool {
+    [TODO, NO_ACTIONS].contains(&body.trim())
+}
+
+/// However it is marked up: letters and digits alone.
+fn bare(text: &str) -> String {
+    let text = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
+    let kept = text.chars().filter(|c| c.is_alphanumeric());
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+/// With its headings one level lower: the same ones stand above it.
+fn lowered(body: &str) -> String {
+    let mut out = String::with_capacity(body.len() + 8);
+    let mut in_code = false;
+    for line in body.split_inclusive('\n') {
+        let text = line.trim_start_matches(' ');
+        in_code ^= text.starts_with("```") || text.starts_with("~~~");
+        let level = text.len() - text.trim_start_matches('#').len();
+        let is_heading = text[level..].starts_with(char::is_whitespace);
+        if !in_code && (1..6).contains(&level) && is_heading {
+            out.push_str(&line[..line.len() - text.len()]);
+            out.push('#');
+            out.push_str(text);
+        } else {
+            out.push_str(line);
+        }
+    }
+    out
+}
+
 fn is_blank(text: &str) -> bool {
     text.trim_matches('\u{feff}').trim().is_empty()
 }
@@ -314,7 +421,7 @@ mod tests {
         new[2] = Block::people("impact", "an answer of the run\n");
         let text = merge(&new, Some(&first())).expect("sound").text;
         assert!(
-            text.contains("<!-- people: impact -->\nan answer of the run\n"),
+            text.contains(" -->\nan answer of the run\n<!-- /people: impact -->"),
             "{text}"
         );
     }
@@ -358,6 +465,104 @@ mod tests {
         assert!(fourth.text.contains("v1, and more") && fourth.text.contains("again"));
     }
 
+    /// The impact with what the runs say of it.
+    fn noted(answers: &[&str]) -> Vec<Block> {
+        let mut new = blocks("v1");
+        let all = answers.iter().map(|answer| Note {
+            text: (*answer).to_owned(),
+            line: format!("- {answer}"),
+        });
+        let notes = Notes {
+            noun: "answer",
+            head: "Not above:\n\n".into(),
+            all: all.collect(),
+        };
+        let text = match answers {
+            [] => "TODO\n".to_owned(),
+            all => all.join("\n") + "\n",
+        };
+        new[2] = Block::noted("impact", text, notes);
+        new
+    }
+
+    fn again(answers: &[&str], earlier: &str) -> Merged {
+        merge(&noted(answers), Some(earlier)).expect("sound")
+    }
+
+    #[test]
+    fn what_nobody_has_touched_is_written_anew() {
+        let first = merge(&noted(&["it hung"]), None).expect("sound").text;
+        let second = again(&["it hung", "a second wave"], &first);
+        assert!(second.text.contains("it hung\na second wave\n<!-- /people"));
+        assert!(!second.text.contains("Not above") && second.warnings.is_empty());
+        let fresh = merge(&noted(&["it hung", "a second wave"]), None).expect("sound");
+        assert_eq!(second.text, fresh.text);
+        // Nothing is taken away with a journal that isn't given.
+        for fewer in [&[][..], &["a second wave"], &["it hung"]] {
+            assert_eq!(again(fewer, &second.text), second, "{fewer:?}");
+        }
+        // Of what people may call otherwise nothing was written down.
+        let mut new = blocks("v1");
+        new[0] = Block::people("title", "# Another\n");
+        let text = merge(&new, Some(&first)).expect("sound").text;
+        assert!(
+            text.contains("\n# Another\n") && !text.contains("\n# T\n"),
+            "{text}"
+        );
+        let theirs = first.replace("# T\n", "# Ours\n");
+        let text = merge(&new, Some(&theirs)).expect("sound").text;
+        assert!(
+            text.contains("\n# Ours\n") && !text.contains("# Another"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_came_later_stands_below_what_people_wrote() {
+        let first = merge(&noted(&["it hung"]), None).expect("sound").text;
+        // They say it in other words: it isn't told once more.
+        let theirs = first.replace("it hung", "The checkout stood still.");
+        assert_eq!(again(&["it hung"], &theirs).text, theirs);
+        let second = again(&["it hung", "a second wave"], &theirs);
+        let later = "The checkout stood still.\n<!-- /people: impact -->\n\n";
+        let (_, below) = second.text.split_once(later).expect("theirs");
+        assert!(
+            below.starts_with("<!-- generated: impact-later "),
+            "{below}"
+        );
+        assert!(
+            below.contains("\nNot above:\n\n- a second wave\n<!-- /generated"),
+            "{below}"
+        );
+        assert_eq!(
+            second.warnings,
+            ["impact: 1 answer of the journals not in it, listed below it"]
+        );
+        assert_eq!(again(&["it hung", "a second wave"], &second.text), second);
+        // Once they have taken it over it is told no more.
+        let taken = second
+            .text
+            .replace("stood still.", "stood still, then *a second* wave.");
+        let third = again(&["it hung", "a second wave"], &taken);
+        assert!(!third.text.contains("Not above") && third.warnings.is_empty());
+        // What people wrote before anything was written down.
+        let before = merge(&noted(&[]), None).expect("sound").text;
+        let before = before.replace("TODO\n<!-- /people: impact", "Ours.\n<!-- /people: impact");
+        assert!(
+            again(&["it hung"], &before)
+                .text
+                .contains("Not above:\n\n- it hung\n")
+        );
+    }
+
+    #[test]
+    fn headings_of_what_was_edited_are_lower() {
+        assert_eq!(
+            lowered("## Timeline\n\n#1\n```\n# no heading\n```\n  ### Next\n###### Least\n"),
+            "### Timeline\n\n#1\n```\n# no heading\n```\n  #### Next\n###### Least\n"
+        );
+    }
+
     #[test]
     fn parts_that_are_no_more_stand_at_the_end() {
         let text = first().replace("<!-- people: book -->\nTODO", "<!-- people: book -->\nours")
@@ -393,7 +598,7 @@ mod tests {
         );
         let again = merge(&blocks("v2"), Some(&text)).expect("sound").text;
         assert!(
-            again.starts_with("---\nteam: db\n---\n<!-- people: title -->"),
+            again.starts_with("---\nteam: db\n---\n<!-- people: title "),
             "{again}"
         );
         assert!(
@@ -471,7 +676,9 @@ mod tests {
                             "<!-- generated: {} sha256=0 -->\n{body}<!-- /generated: {} -->\n",
                             GENERATED[n], GENERATED[n]
                         ));
-                        if GENERATED[n] != KEPT {
+                        if ["summary", "done"].contains(&GENERATED[n]) {
+                            written.push(lowered(&body));
+                        } else if GENERATED[n] != KEPT {
                             written.push(body);
                         }
                     }

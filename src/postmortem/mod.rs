@@ -14,12 +14,13 @@ mod lint;
 mod logged;
 mod marked;
 mod merge;
+mod origin;
 mod people;
 mod runs;
 mod summary;
 mod timeline;
 
-pub use actions::{ActionItem, not_in, of_records as actions_of};
+pub use actions::{ActionItem, of_records as actions_of};
 pub use book::Departure;
 pub use causes::{Cause, Suggestion};
 pub use course::{Course, Followed, Forest, Peak};
@@ -28,10 +29,13 @@ pub use done::{Act, Came, Run};
 pub use drift::{Drift, DriftRow, Match, WorkloadDrift, shown};
 pub use found::{Bounds, Seen};
 pub use frame::{Frame, RedisSeen, Slots, States};
-pub use lint::{Lint, lint};
+pub use lint::{Lint, is_one, lint};
 pub use logged::once;
-pub use marked::{Damage, Piece, parse, seal};
-pub use merge::{Block, Merged, merge};
-pub use people::{Answers, NO_ACTIONS, QUESTIONS, Question, STATUSES, TODO, TYPES, question};
+pub use marked::{Damage, Offer, Piece, parse, seal};
+pub use merge::{Block, Merged, Note, Notes, merge};
+pub use origin::{Lost, ORIGIN, Origin};
+pub use people::{
+    Answer, Answers, NO_ACTIONS, QUESTIONS, Question, STATUSES, TODO, TYPES, question,
+};
 pub use runs::{Operators, followed};
 pub use timeline::{Entry, Known, Source};

@@ -1,7 +1,9 @@
 //! What only people know: the questions, and what was written down of them during the run.
 
 use super::book::NOT_ANSWERED;
+use super::runs::{Words, book};
 use crate::journal::{Event, Record};
+use crate::runbook::{Book, Kind, Step, Text};
 
 /// Stands where nothing is written yet; `--lint` finds it.
 pub const TODO: &str = "TODO";
@@ -22,7 +24,7 @@ pub struct Question {
     pub name: &'static str,
     pub heading: &'static str,
     pub ask: &'static str,
-    /// Words of a runbook's question that this one is answered by.
+    /// Words of a runbook's question that this one is answered by, where the book doesn't say it.
     words: &'static [&'static str],
 }
 
@@ -82,7 +84,7 @@ pub const QUESTIONS: [Question; 11] = [
         "by-hand",
         "What was done by hand",
         "What did people do beside stanch: which command, on what, by whom, when (UTC), and what came of it?",
-        &["done by hand"],
+        &["done by hand", "What was done", "Whom have you called"],
     ),
     question_of(
         "well",
@@ -115,31 +117,97 @@ pub fn question(name: &str) -> Option<&'static Question> {
     QUESTIONS.iter().find(|question| question.name == name)
 }
 
-/// Answers that were written down during the runs: question and text.
+/// One answer of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    question: String,
+    pub text: String,
+    /// That it belongs into, where the book says it.
+    part: Option<&'static str>,
+}
+
+/// What was written down during the runs.
 #[derive(Clone, Debug, Default)]
-pub struct Answers(pub Vec<(String, String)>);
+pub struct Answers(Vec<Answer>);
 
 impl Answers {
     pub(super) fn of(runs: &[Vec<Record>]) -> Self {
-        let noted = runs
-            .iter()
-            .flatten()
-            .filter_map(|record| match &record.event {
-                Event::Note { question, text, .. }
-                    if !["to do", "reason"].contains(&question.as_str())
-                        && text != NOT_ANSWERED =>
-                {
-                    Some((question.clone(), text.clone()))
-                }
-                _ => None,
-            });
-        Self(noted.collect())
+        let mut all = Vec::new();
+        for run in runs {
+            let book = book(run);
+            all.extend(
+                run.iter()
+                    .filter_map(|record| answer(&record.event, book.as_ref())),
+            );
+        }
+        Self(all)
     }
 
     /// Those that answer this one.
-    pub fn to<'a>(&'a self, question: &'a Question) -> impl Iterator<Item = &'a (String, String)> {
-        self.0
-            .iter()
-            .filter(|(asked, _)| question.words.iter().any(|words| asked.contains(words)))
+    pub fn to<'a>(&'a self, question: &'a Question) -> impl Iterator<Item = &'a Answer> {
+        self.0.iter().filter(|answer| match answer.part {
+            Some(part) => part == question.name,
+            None => question.is_asked_by(&answer.question),
+        })
+    }
+}
+
+impl Question {
+    /// By the words of a book's question.
+    pub fn is_asked_by(&self, asked: &str) -> bool {
+        self.words.iter().any(|words| asked.contains(words))
+    }
+}
+
+fn answer(event: &Event, book: Option<&Book>) -> Option<Answer> {
+    let step_of = |id: &str| book.and_then(|book| Some(&book.steps[book.step(id)?]));
+    match event {
+        Event::Note {
+            step,
+            question,
+            text,
+        } => {
+            let is_answer = !["to do", "reason"].contains(&question.as_str());
+            (is_answer && text != NOT_ANSWERED).then(|| Answer {
+                question: question.clone(),
+                text: text.clone(),
+                part: step_of(step).and_then(|step| part_of(step, question)),
+            })
+        }
+        // What holds where nobody is there says nothing: "nothing yet".
+        Event::Answer {
+            step: id,
+            answer,
+            attended: true,
+        } => {
+            let step = step_of(id)?;
+            let Kind::Ask(ask) = &step.kind else {
+                return None;
+            };
+            let says = step.unattended.as_ref().is_none_or(|u| u.text != *answer);
+            let words = Words(book);
+            says.then_some(ask.part?).map(|part| Answer {
+                question: ask.text.text.clone(),
+                text: format!("{}: {}", words.title(id), words.answer(id, answer)),
+                part: Some(part),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The part that a step's question was for.
+fn part_of(step: &Step, asked: &str) -> Option<&'static str> {
+    let Kind::Note(note) = &step.kind else {
+        return None;
+    };
+    note.ask.iter().find(|q| is_it(&q.text, asked))?.part
+}
+
+/// What is looked up stands in a question as it was found: by what stands before it.
+fn is_it(question: &Text, asked: &str) -> bool {
+    match question.text.split_once("{{") {
+        Some((before, _)) => asked.starts_with(before),
+        None => question.text == asked,
     }
 }

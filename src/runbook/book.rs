@@ -165,7 +165,25 @@ pub struct Include {
 pub struct Ask {
     pub text: Text,
     pub choices: Vec<(Named, Text)>,
+    /// Of the postmortem, that the answer belongs into.
+    pub part: Option<&'static str>,
 }
+
+/// The parts of a postmortem that an answer may belong into; `none`: into none of them, it stands in the timeline alone.
+pub const PARTS: [&str; 12] = [
+    "impact",
+    "before",
+    "detection",
+    "cause",
+    "factors",
+    "settings",
+    "by-hand",
+    "well",
+    "wrong",
+    "lucky",
+    "book",
+    "none",
+];
 
 /// One line of a `decide`; without a condition it is the else.
 #[derive(Clone, Debug)]
@@ -233,8 +251,15 @@ pub struct Poll {
 #[derive(Clone, Debug)]
 pub struct Note {
     /// What people have to write down.
-    pub ask: Vec<Text>,
+    pub ask: Vec<Question>,
     pub actions: Vec<ActionItem>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub text: Text,
+    /// Of the postmortem, that the answer belongs into; `None`: by the question's words.
+    pub part: Option<&'static str>,
 }
 
 /// What somebody does afterwards.

@@ -264,7 +264,10 @@ impl Lint<'_> {
                 .set
                 .iter()
                 .for_each(|(_, value)| self.operand(n, value)),
-            Kind::Note(note) => note.ask.iter().for_each(|text| self.text(n, text, false)),
+            Kind::Note(note) => note
+                .ask
+                .iter()
+                .for_each(|ask| self.text(n, &ask.text, false)),
             Kind::Ask(ask) => self.ask(n, step, ask),
             _ => {}
         }

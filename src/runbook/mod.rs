@@ -19,7 +19,7 @@ pub mod walk;
 
 pub use book::{
     Act, Ask, Book, Command, Confirm, Effects, End, Input, InputKind, Kind, Named, Note, Operand,
-    Poll, Select, Sql, Step, Value,
+    PARTS, Poll, Question, Select, Sql, Step, Value,
 };
 pub use cond::{Condition, Scope};
 pub use fault::{Fault, Place};

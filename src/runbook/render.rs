@@ -176,7 +176,7 @@ fn what(step: &Step) -> Vec<String> {
         )],
         Kind::Wait(time) => vec![format!("{}", humantime::format_duration(*time))],
         Kind::Note(note) => {
-            let mut all: Vec<String> = note.ask.iter().map(|text| line(&text.text)).collect();
+            let mut all: Vec<String> = note.ask.iter().map(|ask| line(&ask.text.text)).collect();
             all.extend(note.actions.iter().map(|action| {
                 format!(
                     "to do: {} (owner: {}, due: {})",

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::book::End;
+use super::book::{End, PARTS};
 use super::read::{REDIS_REPORTS, REPORTS};
 use crate::model::FindingId;
 
@@ -152,6 +152,15 @@ fn kinds(condition: &Json) -> Vec<(&'static str, Json)> {
     );
     let report = |of: &[&str]| object(&[("report", json!({ "enum": of }))], &["report"]).0;
     let whom = select();
+    let part = said(
+        json!({ "enum": PARTS }),
+        "the part of the postmortem that the answer belongs into; none: the timeline alone has it",
+    );
+    let question = object(
+        &[("text", text("the question")), ("for", part.clone())],
+        &["text"],
+    );
+    let question = json!({ "anyOf": [text("the question"), question.0] });
     let action = object(
         &[
             ("title", text("what is to be done")),
@@ -167,7 +176,11 @@ fn kinds(condition: &Json) -> Vec<(&'static str, Json)> {
         (
             "ask",
             object(
-                &[("text", text("the question")), ("choices", choices)],
+                &[
+                    ("text", text("the question")),
+                    ("choices", choices),
+                    ("for", part),
+                ],
                 &["text", "choices"],
             )
             .0,
@@ -238,7 +251,13 @@ fn kinds(condition: &Json) -> Vec<(&'static str, Json)> {
             "note",
             object(
                 &[
-                    ("ask", one_or_more("what people write down")),
+                    (
+                        "ask",
+                        said(
+                            json!({ "anyOf": [question.clone(), list(&question)] }),
+                            "what people write down",
+                        ),
+                    ),
                     ("actions", list(&action.0)),
                 ],
                 &[],

@@ -1,6 +1,7 @@
 //! Report → bytes: tables and Markdown for people, JSON, CSV and Prometheus' format for programs. The one place where
 //! output is made.
 
+mod annotation;
 pub mod budget;
 pub mod bundle;
 pub mod check;

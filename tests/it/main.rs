@@ -20,6 +20,7 @@ mod guard;
 mod language;
 mod layering;
 mod postmortem;
+mod postmortem_again;
 mod postmortem_found;
 mod redaction;
 mod reference;

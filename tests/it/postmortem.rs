@@ -948,7 +948,7 @@ fn markdown_to_standard_output_and_no_other_format() {
     let (code, out, err) = report(folder.path(), &names, &["-o", "md"]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(
-        out.starts_with("<!-- people: title -->\n# Postmortem: "),
+        out.starts_with("<!-- people: title sha256=") && out.contains(" -->\n# Postmortem: "),
         "{out}"
     );
     assert!(

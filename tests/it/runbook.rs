@@ -29,7 +29,7 @@ fn the_book_that_the_others_are_made_from_is_sound() {
 
 /// What is put in whose place, and what is said of it, in which line and column.
 #[rustfmt::skip]
-pub const CASES: [(&str, &str, usize, usize, &str); 64] = [
+pub const CASES: [(&str, &str, usize, usize, &str); 67] = [
     ("runbook: v1", "runbook: v2", 1, 10, "this version reads `runbook: v1`"),
     ("runbook: v1\n", "", 1, 1, "\"runbook\" is missing"),
     ("id: leak\n", "", 1, 1, "\"id\" is missing"),
@@ -94,6 +94,9 @@ pub const CASES: [(&str, &str, usize, usize, &str); 64] = [
     ("{ id: done, end: resolved }", "{ id: done, ask: { text: why?, choices: { a: only } } }\n  - { id: last, end: failed }", 9, 45, "at least two answers"),
     ("{ id: done, end: resolved }", "{ id: done, ask: { text: why?, choices: { a: one, b: two } }, unattended: c }\n  - { id: last, end: failed }", 9, 79, "none of the answers"),
     ("{ id: done, end: resolved }", "{ id: done, note: { actions: [{ title: x, due: +1d }] } }\n  - { id: last, end: failed }", 9, 35, "\"owner\" is missing"),
+    ("{ id: done, end: resolved }", "{ id: done, note: { ask: [{ text: why?, for: causes }] } }\n  - { id: last, end: failed }", 9, 50, "unknown part of a postmortem \"causes\""),
+    ("{ id: done, end: resolved }", "{ id: done, note: { ask: { for: cause } } }\n  - { id: last, end: failed }", 9, 30, "\"text\" is missing"),
+    ("{ id: done, end: resolved }", "{ id: done, ask: { text: why?, choices: { a: one, b: two }, for: by_hand } }\n  - { id: last, end: failed }", 9, 70, "unknown part of a postmortem \"by_hand\""),
 ];
 
 #[test]

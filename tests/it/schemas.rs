@@ -64,6 +64,7 @@ fn what_has_another_form_is_faulted_by_both() {
         "unknown end",
         "unknown finding",
         "unknown type",
+        "unknown part",
         "is missing",
         "is expected here",
         "a step is of one kind",

@@ -9,7 +9,7 @@ use crate::cli::complete;
 #[derive(Debug, ClapArgs)]
 pub struct ReportArgs {
     /// What was captured: bundles, or files that --save wrote, of one server or, after a failover, of several, in any order
-    #[arg(value_name = "BUNDLE", required_unless_present_any = ["journal", "lint"])]
+    #[arg(value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
     /// What was done: a name of `runbook runs`, or its file; captures that lie beside it are taken too (may be given several
     /// times)
@@ -34,7 +34,8 @@ pub struct ReportArgs {
     /// Call people by what they did, not by their names
     #[arg(long)]
     pub roles_only: bool,
-    /// What people still owe a postmortem: open questions, action items without owner or date; 65 if there is any
+    /// What people still owe a postmortem: open questions, action items without owner or date; 65 if there is any (for CI:
+    /// --json, or -o github)
     #[arg(
         long,
         value_name = "FILE",

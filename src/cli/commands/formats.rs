@@ -8,9 +8,15 @@ pub fn check(command: &Command, console: &Console) -> Result<(), Fault> {
     if console.format == Format::Prometheus && !command.is_measured() {
         return Err(Fault::not_measured());
     }
-    if console.format.is_for_ci() && !matches!(command, Command::Budget(_)) {
+    let is_lint = matches!(command, Command::Report(args) if args.lint.is_some());
+    let has_it = match console.format {
+        Format::Github => is_lint || matches!(command, Command::Budget(_)),
+        _ => matches!(command, Command::Budget(_)),
+    };
+    if console.format.is_for_ci() && !has_it {
         return Err(Fault::Usage(
-            "--format sarif, junit and github: budget check has them".into(),
+            "--format sarif, junit and github: budget check has them, and report --lint has github"
+                .into(),
         ));
     }
     if matches!(command, Command::Capture(_) | Command::Bundle(_))

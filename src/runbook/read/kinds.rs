@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use super::{REDIS_REPORTS, REPORTS, Reader};
+use super::{Fields, REDIS_REPORTS, REPORTS, Reader};
 use crate::model::{FindingId, Verb};
 use crate::runbook::book::{
-    Act, ActionItem, Ask, Branch, Command, Include, Kind, Named, Note, Operand, Poll, Select, Sql,
-    Value,
+    Act, ActionItem, Ask, Branch, Command, Include, Kind, Named, Note, Operand, PARTS, Poll,
+    Question, Select, Sql, Value,
 };
 use crate::runbook::fault::Fault;
 use crate::runbook::node::{self, Node};
-use crate::runbook::text::Text;
 use crate::sql;
 
 impl Reader<'_> {
@@ -141,7 +140,8 @@ impl Reader<'_> {
     }
 
     fn ask(&mut self, node: &Node) -> Option<Ask> {
-        let map = self.map(node, &["text", "choices"])?;
+        let map = self.map(node, &["text", "choices", "for"])?;
+        let part = self.part(&map);
         let text = self.must(&map, "text").and_then(|n| self.shown(n));
         let mut choices = Vec::new();
         if let Some(node) = self.must(&map, "choices") {
@@ -162,6 +162,7 @@ impl Reader<'_> {
         Some(Ask {
             text: text?,
             choices,
+            part,
         })
     }
 
@@ -367,13 +368,13 @@ impl Reader<'_> {
 
     fn note(&mut self, node: &Node) -> Option<Note> {
         let map = self.map(node, &["ask", "actions"])?;
-        let ask: Vec<Text> = match map.get("ask") {
+        let ask: Vec<Question> = match map.get("ask") {
             Some(node) if matches!(node.kind, node::Kind::List(_)) => self
                 .list(node)
                 .iter()
-                .filter_map(|n| self.shown(n))
+                .filter_map(|n| self.question(n))
                 .collect(),
-            Some(node) => self.shown(node).into_iter().collect(),
+            Some(node) => self.question(node).into_iter().collect(),
             None => Vec::new(),
         };
         let mut actions = Vec::new();
@@ -401,6 +402,27 @@ impl Reader<'_> {
             }
         }
         Some(Note { ask, actions })
+    }
+
+    /// A question, alone or with the part of the postmortem that its answer belongs into.
+    fn question(&mut self, node: &Node) -> Option<Question> {
+        if !matches!(node.kind, node::Kind::Map(_)) {
+            let text = self.shown(node)?;
+            return Some(Question { text, part: None });
+        }
+        let map = self.map(node, &["text", "for"])?;
+        let part = self.part(&map);
+        let text = self.must(&map, "text").and_then(|n| self.shown(n))?;
+        Some(Question { text, part })
+    }
+
+    fn part(&mut self, map: &Fields<'_>) -> Option<&'static str> {
+        let word = map.get("for").and_then(|n| self.text(n))?;
+        let known = PARTS.into_iter().find(|part| *part == word.text);
+        if known.is_none() {
+            self.unknown(word.place, "part of a postmortem", &word.text, &PARTS);
+        }
+        known
     }
 }
 

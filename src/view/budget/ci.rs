@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::budget::{At, Breach, Level, RULES, Report, Verdict};
+use crate::view::annotation::annotation;
 
 /// Every breach as a result; `results` is there also when there is none.
 pub fn sarif(report: &Report, version: &str) -> Value {
@@ -166,34 +167,14 @@ pub fn github(report: &Report) -> String {
         .filter(|breach| breach.level != Level::Note)
     {
         let level = breach.level.word();
-        let place = breach.at.as_ref().map_or(String::new(), |at| {
-            format!(
-                " file={},line={},col={}",
-                property(&at.file),
-                at.place.line,
-                at.place.column
-            )
-        });
-        let title = if place.is_empty() {
-            " title="
-        } else {
-            ",title="
-        };
-        out.push_str(&format!(
-            "::{level}{place}{title}{}::{}\n",
-            property(breach.rule),
-            data(&breach.message)
-        ));
+        let mut fields = Vec::new();
+        if let Some(at) = &breach.at {
+            fields.push(("file", at.file.clone()));
+            fields.push(("line", at.place.line.to_string()));
+            fields.push(("col", at.place.column.to_string()));
+        }
+        fields.push(("title", breach.rule.to_owned()));
+        out.push_str(&annotation(level, &fields, &breach.message));
     }
     out
-}
-
-fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
-}
-
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -6,7 +6,7 @@ use minijinja::{Environment, context};
 use super::charts::charts;
 use super::prose::{heading, html_of, plain};
 use super::svg::{Mark, MarkKind, escape, figure};
-use crate::postmortem::{Damage, Gap, Piece, Postmortem, parse};
+use crate::postmortem::{Damage, Gap, ORIGIN, Piece, Postmortem, parse};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -25,7 +25,7 @@ pub fn html(postmortem: &Postmortem, markdown: &str) -> Result<String, Damage> {
             Piece::People { name, body, .. } => (name.to_owned(), body, true),
             Piece::Outside { text, .. } => (format!("outside-{n}"), text, true),
         };
-        if body.trim().is_empty() {
+        if body.trim().is_empty() || (name == ORIGIN && !is_people) {
             continue;
         }
         if name == "title" {

@@ -3,7 +3,8 @@
 use super::escape::{cell, text};
 use super::parts;
 use crate::postmortem::{
-    ActionItem, Block, NO_ACTIONS, Postmortem, QUESTIONS, TODO, TYPES, question,
+    ActionItem, Block, NO_ACTIONS, Note, Notes, ORIGIN, Origin, Postmortem, QUESTIONS, TODO, TYPES,
+    question,
 };
 
 /// All parts of a rendering.
@@ -44,26 +45,12 @@ pub fn blocks(postmortem: &Postmortem) -> Vec<Block> {
         all.ask(name, 3);
     }
     all.generated("actions-label", actions_label());
-    all.people("actions", actions(&postmortem.actions));
+    all.blocks.push(actions(&postmortem.actions));
     all.generated("departures", parts::departures(postmortem));
     all.ask("book", 3);
     all.generated("sources", parts::sources(postmortem));
+    all.generated(ORIGIN, Origin::of(postmortem).comment());
     all.blocks
-}
-
-/// With the action items that a table people write already doesn't have: theirs isn't written into.
-pub fn with_later(mut blocks: Vec<Block>, items: &[&ActionItem]) -> Vec<Block> {
-    let is_table = |block: &Block| matches!(block, Block::People { name, .. } if name == "actions");
-    if let Some(at) = blocks.iter().position(is_table)
-        && !items.is_empty()
-    {
-        let text = format!(
-            "Written down during the run and not in the table above:\n\n{}",
-            rows(items.iter().copied())
-        );
-        blocks.insert(at + 1, Block::generated("actions-later", text));
-    }
-    blocks
 }
 
 struct Writer<'p> {
@@ -92,18 +79,34 @@ impl Writer<'_> {
         let hashes = "#".repeat(level);
         let label = format!("{hashes} {}\n\n_{}_\n", question.heading, question.ask);
         self.generated(&format!("{name}-label"), label);
-        let noted: Vec<String> = self
+        let noted: Vec<Note> = self
             .postmortem
             .answers
             .to(question)
-            .map(|(_, answer)| format!("{} (written down during the run)\n", text(answer)))
+            .map(|answer| Note {
+                text: answer.text.clone(),
+                line: format!("- {}", text(&answer.text)),
+            })
             .collect();
         let body = match noted.is_empty() {
             true => format!("{TODO}\n"),
-            false => noted.join("\n"),
+            false => answered(&noted),
         };
-        self.people(name, body);
+        let notes = Notes {
+            noun: "answer",
+            head: "Written down during the run and not in the answer above:\n\n".into(),
+            all: noted,
+        };
+        self.blocks.push(Block::noted(name, body, notes));
     }
+}
+
+fn answered(notes: &[Note]) -> String {
+    let lines: Vec<String> = notes
+        .iter()
+        .map(|note| format!("{} (written down during the run)\n", text(&note.text)))
+        .collect();
+    lines.join("\n")
 }
 
 fn actions_label() -> String {
@@ -115,15 +118,32 @@ fn actions_label() -> String {
 }
 
 /// What the runbook said is to be done; its type only people know.
-fn actions(items: &[ActionItem]) -> String {
-    if items.is_empty() {
-        return format!("{NO_ACTIONS}\n");
-    }
-    rows(items.iter())
+fn actions(items: &[ActionItem]) -> Block {
+    let table = rows(items);
+    let mut lines = table.lines();
+    let head: Vec<&str> = lines.by_ref().take(2).collect();
+    let notes = items.iter().zip(lines).map(|(item, line)| Note {
+        text: item.what.clone(),
+        line: line.to_owned(),
+    });
+    let notes = Notes {
+        noun: "action item",
+        head: format!(
+            "Written down during the run and not in the table above:\n\n{}\n",
+            head.join("\n")
+        ),
+        all: notes.collect(),
+    };
+    let text = match items.is_empty() {
+        true => format!("{NO_ACTIONS}\n"),
+        false => table,
+    };
+    Block::noted("actions", text, notes)
 }
 
-fn rows<'a>(items: impl Iterator<Item = &'a ActionItem>) -> String {
+fn rows(items: &[ActionItem]) -> String {
     let rows: Vec<Vec<String>> = items
+        .iter()
         .map(|item| {
             let due = item.due.map_or(String::new(), |due| due.to_string());
             vec![cell(&item.what), cell(&item.owner), due, String::new()]

@@ -3,10 +3,12 @@
 mod charts;
 mod escape;
 mod html;
+mod lint;
 mod markdown;
 mod parts;
 mod prose;
 mod svg;
 
 pub use html::html;
-pub use markdown::{blocks, with_later};
+pub use lint::{lint_github, lint_json, lint_lines};
+pub use markdown::blocks;

@@ -14,13 +14,18 @@ use crate::postmortem::merge;
 use crate::view::{self, Format};
 
 pub fn run(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<ExitCode, Fault> {
+    if let Some(file) = &args.lint {
+        return lint::lint(ctx, file);
+    }
     if !matches!(ctx.console.format, Format::Table | Format::Markdown) {
         return Err(Fault::Usage(
             "a postmortem is Markdown and HTML: into files, or with -o md the Markdown to standard output".into(),
         ));
     }
-    if let Some(file) = &args.lint {
-        return lint::lint(ctx, file);
+    if args.bundles.is_empty() && args.journal.is_empty() {
+        return Err(Fault::Usage(
+            "of what? BUNDLE is what was captured, --journal RUN what was done; one of them is enough".into(),
+        ));
     }
     let postmortem = material::made(ctx, args)?;
     let blocks = view::postmortem::blocks(&postmortem);

@@ -7,7 +7,7 @@ use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::cli::rounds;
 use crate::model::{ExitCode, count};
-use crate::postmortem::{Block, Postmortem, lint, merge, not_in};
+use crate::postmortem::{Block, Lost, Origin, Postmortem, lint, merge};
 use crate::view;
 
 /// Renders into what people have written since the last time.
@@ -26,24 +26,27 @@ pub fn into_files(
         .unwrap_or_else(|| files::name_of(postmortem));
     let markdown = args.out.join(format!("postmortem-{name}.md"));
     let earlier = files::earlier(&markdown)?;
-    // What people have made of the table is theirs: what came later is told beside it.
-    let later = earlier
-        .as_deref()
-        .map_or(Vec::new(), |earlier| not_in(earlier, &postmortem.actions));
-    if !later.is_empty() {
-        ctx.console.warn(&format!(
-            "{}: {} of the journals not in its table, listed below it",
-            markdown.display(),
-            count(later.len(), "action item")
-        ));
-    }
-    let blocks = view::postmortem::with_later(blocks.to_vec(), &later);
-    let merged = merge(&blocks, earlier.as_deref()).map_err(|damage| {
+    let origin = earlier.as_deref().and_then(Origin::read);
+    let merged = merge(blocks, earlier.as_deref()).map_err(|damage| {
         Fault::Book(format!(
             "{}: {damage}; nothing is written: mend the markers, or give another --name",
             markdown.display()
         ))
     })?;
+    if let Some(lost) = origin.and_then(|origin| origin.lost(postmortem)) {
+        let told = told(&lost);
+        if lost.is_all {
+            return Err(Fault::Book(format!(
+                "{}: nothing that it was made of is given: {told}; nothing is written: give that too where it is one incident, \
+                 else another --name",
+                markdown.display()
+            )));
+        }
+        ctx.console.warn(&format!(
+            "{}: it was made of more, which is no longer in it: {told}; to have that again, give it too",
+            markdown.display()
+        ));
+    }
     for warning in &merged.warnings {
         ctx.console
             .warn(&format!("{}: {warning}", markdown.display()));
@@ -72,4 +75,17 @@ pub fn into_files(
         ));
     }
     Ok(ExitCode::Ok)
+}
+
+/// What is missing, and in which files it may be found.
+fn told(lost: &Lost) -> String {
+    let missing = lost.missing.join("; ");
+    match lost.files.as_slice() {
+        [] => missing,
+        [one] => format!("{missing}; from {one}"),
+        [first, .., last] => format!(
+            "{missing}; from {}, {first} to {last}",
+            count(lost.files.len(), "file")
+        ),
+    }
 }
