@@ -21,6 +21,7 @@ mod language;
 mod layering;
 mod postmortem;
 mod postmortem_found;
+mod postmortem_told;
 mod redaction;
 mod reference;
 mod rehearsed;
