@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A moment by the server's clock, to the microsecond as PostgreSQL keeps it.
@@ -24,6 +24,17 @@ impl Timestamp {
     pub fn age_at(self, now: Self) -> Millis {
         let ms = (now.0 - self.0).num_milliseconds();
         Millis(u64::try_from(ms).unwrap_or(0))
+    }
+
+    /// So long before.
+    pub fn before(self, age: Millis) -> Self {
+        let age = i64::try_from(age.0)
+            .ok()
+            .and_then(TimeDelta::try_milliseconds);
+        Self(
+            age.and_then(|age| self.0.checked_sub_signed(age))
+                .unwrap_or(self.0),
+        )
     }
 
     pub fn utc(self) -> DateTime<Utc> {

@@ -2,7 +2,7 @@
 
 use super::runs::{Words, book, not_expected};
 use crate::journal::{Event, Record};
-use crate::runbook::Kind;
+use crate::runbook::End;
 
 /// What stands in a journal where a question got no answer.
 pub(super) const NOT_ANSWERED: &str = "(not answered)";
@@ -18,10 +18,18 @@ pub struct Departure {
     pub what: String,
 }
 
-/// Of all runs, in the order of the walk; with the steps that no way led to.
-pub(super) fn departures(runs: &[Vec<Record>]) -> (Vec<Departure>, Vec<(String, Vec<String>)>) {
+/// A book that was walked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    pub book: String,
+    /// It came to none of the book's ends: at which step, and how that is told.
+    pub cut: Option<(String, String)>,
+}
+
+/// Of all runs, in the order of the walk; with the books themselves.
+pub(super) fn departures(runs: &[Vec<Record>]) -> (Vec<Departure>, Vec<Walked>) {
     let mut all = Vec::new();
-    let mut unreached = Vec::new();
+    let mut walked = Vec::new();
     for run in runs {
         let Some(id) = run.iter().find_map(|record| match &record.event {
             Event::Book { id, .. } => Some(id.clone()),
@@ -41,21 +49,30 @@ pub(super) fn departures(runs: &[Vec<Record>]) -> (Vec<Departure>, Vec<(String, 
                 });
             }
         }
-        if let Some(book) = &book {
-            let started = |id: &str| {
-                run.iter().any(|record| match &record.event {
-                    Event::StepStart { step } => step == id,
-                    _ => false,
-                })
-            };
-            // Of an included book only the way into it.
-            let missed = book.steps.iter().filter(|step| {
-                step.book.is_empty() && !matches!(step.kind, Kind::Back) && !started(&step.id.text)
-            });
-            unreached.push((id, missed.map(|step| step.id.text.clone()).collect()));
+        walked.push(Walked {
+            book: id,
+            cut: cut(run),
+        });
+    }
+    (all, walked)
+}
+
+/// Where a walk was left without an end of its book.
+fn cut(run: &[Record]) -> Option<(String, String)> {
+    let (mut step, mut end) = (String::new(), None);
+    for record in run {
+        match &record.event {
+            Event::StepStart { step: id } => step.clone_from(id),
+            Event::Resumed { .. } => end = None,
+            Event::BookEnd { end: told } => end = Some(told.as_str()),
+            _ => {}
         }
     }
-    (all, unreached)
+    match end {
+        Some(end) if End::ALL.iter().any(|known| known.word() == end) => None,
+        Some(end) => Some((step, end.to_owned())),
+        None => Some((step, "the journal breaks off".into())),
+    }
 }
 
 fn departure<'e>(event: &'e Event, words: &Words<'_>) -> Option<(&'e str, String)> {
@@ -82,11 +99,6 @@ fn departure<'e>(event: &'e Event, words: &Words<'_>) -> Option<(&'e str, String
                 format!("nobody was there to answer; the book's own answer was taken: {answer}"),
             )
         }
-        Event::Answer {
-            step,
-            answer,
-            attended: true,
-        } => (step, format!("answered: {}", words.answer(step, answer))),
         Event::Expectation {
             step,
             that,

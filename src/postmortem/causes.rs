@@ -1,8 +1,9 @@
 //! Which cause the evidence speaks for, out of a fixed list. A suggestion: people decide.
 
-use super::course::{ChangeOf, Course};
+use super::course::Course;
 use super::drift::{Drift, Match};
 use super::logged::Deadlocks;
+use super::server::{ChangeOf, role};
 use crate::journal::{Event, Record};
 use crate::model::{FindingId, Severity, SlotLimit};
 
@@ -45,13 +46,13 @@ impl Cause {
 
     pub fn words(self) -> &'static str {
         match self {
-            Self::Leak => "leaked connections: transactions were begun and left (pattern B)",
-            Self::PoolSum => "pools too large in sum for what the server has (pattern A)",
-            Self::LongTransaction => "a slow statement or a long transaction (pattern C)",
+            Self::Leak => "leaked connections: transactions were begun and left",
+            Self::PoolSum => "pools too large in sum for what the server has",
+            Self::LongTransaction => "a slow statement or a long transaction",
             Self::Deadlock => "a deadlock: sessions wait for one another in a circle",
             Self::LockQueue => "a lock queue: sessions waited behind one that held a lock",
             Self::ReconnectStorm => {
-                "a reconnect storm: connections didn't live, timeouts don't fit (pattern D)"
+                "a reconnect storm: connections didn't live, timeouts don't fit"
             }
             Self::PoolerMisconfigured => "the pooler's own limit",
             Self::LimitLowered => "a limit that is lower than it was designed, or was lowered",
@@ -208,29 +209,21 @@ impl Suggestion {
                         self.measured(text, 2 * n);
                     }
                 }
-                for change in &course.changes {
-                    if let ChangeOf::MaxConnections(was, is) = change.what
-                        && is < was
-                    {
-                        let text =
-                            format!("max_connections went from {was} to {is} between two captures");
-                        self.measured(text, course.frames.len());
-                    }
+                let changes = &course.server.changes;
+                for change in changes.iter().filter(|change| change.what.is_lower()) {
+                    self.measured(change.what.words(), course.frames.len());
                 }
             }
             Cause::Failover => {
-                for change in &course.changes {
+                for change in &course.server.changes {
                     let text = match change.what {
                         ChangeOf::Restart(at) => {
                             format!("the server started anew at {}", clock(at))
                         }
                         ChangeOf::Role(_, is) => {
-                            format!(
-                                "between two captures it became a {}",
-                                super::timeline::role(is)
-                            )
+                            format!("between two captures it became a {}", role(is))
                         }
-                        ChangeOf::MaxConnections(..) => continue,
+                        ChangeOf::MaxConnections(..) | ChangeOf::Limit(..) => continue,
                     };
                     self.measured(text, course.frames.len());
                 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::found::{Bounds, Seen};
 use super::frame::{Frame, RedisSeen};
+use super::hurt::{Hurt, hurt};
+use super::server::Watch;
 use crate::analysis::blocking::{self, Blockers};
 use crate::analysis::connections::{Capacity, Group};
 use crate::analysis::redis::Look;
-use crate::analysis::settings::{Judged, judge_all};
 use crate::analysis::{Report, connections, triage};
 use crate::model::{
-    BackendId, FindingId, Millis, Pid, Redaction, Section, ServerRole, Session, Severity, Snapshot,
+    BackendId, FindingId, Millis, Pid, RedactionLevel, Section, Session, Severity, Snapshot,
     Target, Thresholds, Timestamp, Verb,
 };
 
@@ -39,30 +40,8 @@ pub struct Peak {
 #[derive(Clone, Debug)]
 pub struct Forest {
     pub report: Report<Blockers>,
-}
-
-/// Settings and limits of a capture that had them.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    pub at: Timestamp,
-    pub server: crate::model::Server,
-    pub judged: Vec<Judged>,
-    pub limits: Vec<connections::Limit>,
-}
-
-/// Something about the server itself that isn't as it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub after: Timestamp,
-    pub at: Timestamp,
-    pub what: ChangeOf,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChangeOf {
-    MaxConnections(u32, u32),
-    Role(ServerRole, ServerRole),
-    Restart(Timestamp),
+    /// Whose sessions waited, most first.
+    pub hurt: Vec<Hurt>,
 }
 
 /// All captures, in the order of time.
@@ -76,12 +55,12 @@ pub struct Course {
     pub seen: Vec<Seen>,
     /// Anything at warning or above.
     pub trouble: Option<Bounds>,
+    /// Anything critical.
+    pub critical: Option<Bounds>,
     pub peak: Option<Peak>,
     pub forest: Option<Forest>,
     pub oldest: Option<Oldest>,
-    /// The first and the last that were read.
-    pub settings: Option<(Settings, Settings)>,
-    pub changes: Vec<Change>,
+    pub(super) server: Watch,
     /// Who was behind a session, at its last sight before something was done to it.
     pub who: Vec<((BackendId, Timestamp), String)>,
     /// Each Redis that was looked at, or why none was: beside how many captures.
@@ -91,13 +70,13 @@ pub struct Course {
     /// Parts that some captures don't have, with why and how many.
     pub unread: BTreeMap<(&'static str, String), usize>,
     pub most_hidden: usize,
-    /// How texts were reduced, each once.
-    pub redactions: Vec<Redaction>,
+    /// How far texts were reduced, each once.
+    pub redactions: Vec<RedactionLevel>,
     /// Of each workload that is followed: most connections, and when.
     pub workloads: Vec<Option<(usize, Timestamp)>>,
     last_clean: Option<Timestamp>,
+    last_uncritical: Option<Timestamp>,
     last_judged: Option<Timestamp>,
-    last_server: Option<(Timestamp, u32, Option<Timestamp>, Option<ServerRole>)>,
 }
 
 /// The longest transaction.
@@ -119,11 +98,11 @@ impl Course {
             frames: Vec::new(),
             seen: Vec::new(),
             trouble: None,
+            critical: None,
             peak: None,
             forest: None,
             oldest: None,
-            settings: None,
-            changes: Vec::new(),
+            server: Watch::default(),
             who: Vec::new(),
             redis: BTreeMap::new(),
             own_left_out: 0,
@@ -132,8 +111,8 @@ impl Course {
             redactions: Vec::new(),
             workloads,
             last_clean: None,
+            last_uncritical: None,
             last_judged: None,
-            last_server: None,
         }
     }
 
@@ -151,7 +130,7 @@ impl Course {
         let frame = Frame::of(snapshot, &triage.data, forest.data.longest_wait_ms, redis);
         self.found(&frame, &triage.data.findings);
         self.worst(snapshot, forest);
-        self.server(snapshot);
+        self.server.add(snapshot);
         self.sessions(snapshot);
         for (n, (_, names)) in self.followed.workloads.iter().enumerate() {
             let is_of =
@@ -168,12 +147,9 @@ impl Course {
         }
         let hidden = triage.head.coverage.sessions_hidden.unwrap_or(0);
         self.most_hidden = self.most_hidden.max(hidden);
-        if !self
-            .redactions
-            .iter()
-            .any(|known| known.rule == snapshot.redaction.rule)
-        {
-            self.redactions.push(snapshot.redaction.clone());
+        let level = snapshot.redaction.level;
+        if !self.redactions.contains(&level) {
+            self.redactions.push(level);
         }
         // Of a target that was reached more is known.
         if self
@@ -242,19 +218,40 @@ impl Course {
             gone.for_each(|seen| seen.bounds.gone(at));
         }
         // Where Redis wasn't looked at, what was found there may still be so.
-        let may_last = !frame.is_redis_judged()
-            && (self.seen.iter()).any(|s| s.id.is_of_redis() && s.bounds.not_after.is_none());
-        match (&mut self.trouble, frame.is_trouble()) {
-            (Some(trouble), true) => trouble.seen(at),
-            (Some(trouble), false) if frame.is_judged() && !may_last => trouble.gone(at),
-            (None, true) => self.trouble = Some(Bounds::at(at, self.last_clean)),
-            _ => {}
+        let seen = &self.seen;
+        let ends = |at_least: Severity| {
+            let may_last = |s: &Seen| {
+                s.id.is_of_redis() && s.severity >= at_least && s.bounds.not_after.is_none()
+            };
+            frame.is_judged() && (frame.is_redis_judged() || !seen.iter().any(may_last))
+        };
+        // The earliest of what is first seen now.
+        let since = |at_least: Severity| {
+            let new = seen.iter().filter(|s| s.bounds.first == at);
+            let bad = new.filter(|s| s.severity >= at_least);
+            bad.filter_map(|s| s.bounds.since).min()
+        };
+        for (level, bounds, clean) in [
+            (Severity::Warning, &mut self.trouble, &mut self.last_clean),
+            (
+                Severity::Critical,
+                &mut self.critical,
+                &mut self.last_uncritical,
+            ),
+        ] {
+            let is_so = frame.findings.iter().any(|(_, is)| *is >= level);
+            match bounds {
+                Some(bounds) if is_so => bounds.seen(at),
+                Some(bounds) if ends(level) => bounds.gone(at),
+                None if is_so => *bounds = Some(Bounds::at(at, *clean, since(level))),
+                _ => {}
+            }
+            if !is_so && ends(level) {
+                *clean = Some(at);
+            }
         }
         if frame.is_judged() {
             self.last_judged = Some(at);
-            if !frame.is_trouble() && !may_last {
-                self.last_clean = Some(at);
-            }
         }
     }
 
@@ -281,9 +278,13 @@ impl Course {
             .as_ref()
             .is_none_or(|worst| rank(&forest.data) > rank(&worst.report.data));
         if forest.data.blocked > 0 && worse {
+            let hurt = hurt(snapshot, &forest.data.edges);
             // Thousands of pairs say no more than the trees do.
             forest.data.edges = Vec::new();
-            self.forest = Some(Forest { report: forest });
+            self.forest = Some(Forest {
+                report: forest,
+                hurt,
+            });
         }
         let oldest = connections::clients(snapshot)
             .filter_map(|s| Some((s.xact_start?, s)))
@@ -298,43 +299,6 @@ impl Course {
                     who: described(session, None),
                 });
             }
-        }
-    }
-
-    fn server(&mut self, snapshot: &Snapshot) {
-        let at = snapshot.taken_at;
-        let Some(server) = snapshot.server.get() else {
-            return;
-        };
-        let role = snapshot.target.role;
-        if let Some((after, max, started, was)) = self.last_server {
-            let mut change = |what| self.changes.push(Change { after, at, what });
-            if max != server.max_connections {
-                change(ChangeOf::MaxConnections(max, server.max_connections));
-            }
-            if let (Some(was), Some(is)) = (was, role)
-                && was != is
-            {
-                change(ChangeOf::Role(was, is));
-            }
-            if let (Some(was), Some(is)) = (started, server.started_at)
-                && was != is
-            {
-                change(ChangeOf::Restart(is));
-            }
-        }
-        self.last_server = Some((at, server.max_connections, server.started_at, role));
-        if snapshot.settings.get().is_some() {
-            let settings = Settings {
-                at,
-                server: server.clone(),
-                judged: judge_all(snapshot),
-                limits: connections::limits(snapshot),
-            };
-            self.settings = match self.settings.take() {
-                None => Some((settings.clone(), settings)),
-                Some((first, _)) => Some((first, settings)),
-            };
         }
     }
 
@@ -395,7 +359,11 @@ fn described(session: &crate::model::Session, now: Option<Timestamp>) -> String 
         .collect();
     if let Some(state) = &session.state {
         let age = now.and_then(|now| session.state_age(now));
-        let age = age.map_or(String::new(), |age| format!(" for {age}"));
+        // What is told of is mostly later than its last capture.
+        let at = now.map_or(String::new(), |now| {
+            format!(" at {}", now.utc().format("%H:%M:%S"))
+        });
+        let age = age.map_or(at.clone(), |age| format!(" for {age}{at}"));
         parts.push(format!("{}{age}", state.as_str()));
     }
     if parts.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::actions::{self, ActionItem};
-use super::book::{Departure, departures};
+use super::book::{Departure, Walked, departures};
 use super::causes::{Suggestion, suggest};
 use super::course::{Course, Followed};
 use super::done::Run;
@@ -39,6 +39,18 @@ pub struct Gap {
     /// What it was to be.
     pub what: String,
     pub why: String,
+}
+
+impl Gap {
+    /// A capture that couldn't be taken.
+    pub fn is_capture(&self) -> bool {
+        self.what == "frame"
+    }
+
+    /// Why, in a line.
+    pub fn reason(&self) -> &str {
+        self.why.lines().next().unwrap_or_default().trim()
+    }
 }
 
 /// What it is made of.
@@ -101,8 +113,8 @@ pub struct Postmortem {
     pub drift: Drift,
     pub runs: Vec<Run>,
     pub departures: Vec<Departure>,
-    /// Of each book, the steps that no way led to.
-    pub unreached: Vec<(String, Vec<String>)>,
+    /// The books that were walked.
+    pub walked: Vec<Walked>,
     pub actions: Vec<ActionItem>,
     /// What was written down during the runs.
     pub answers: Answers,
@@ -218,7 +230,7 @@ pub fn make(material: Material) -> Postmortem {
         gaps: &gaps,
         operators: &operators,
     });
-    let (departures, unreached) = departures(&records);
+    let (departures, walked) = departures(&records);
     Postmortem {
         title: title(&servers, &runs, deadlocks.is_some()),
         summary: summary(&Told {
@@ -242,7 +254,7 @@ pub fn make(material: Material) -> Postmortem {
         drift,
         runs,
         departures,
-        unreached,
+        walked,
         roles_only,
     }
 }

@@ -1,9 +1,11 @@
 //! What was done, each effect with its outcome; one whose outcome isn't known says so.
 
 use super::course::{Course, signal_words};
+use super::document::Of;
+use super::helped::helped;
 use super::runs::{Operators, Words, book};
 use crate::journal::{Effect, Event, Record};
-use crate::model::{ExitCode, Millis, Outcome, Timestamp, count};
+use crate::model::{ExitCode, Millis, Outcome, Timestamp, Verb, count};
 
 /// A run of which there is a journal.
 #[derive(Clone, Debug)]
@@ -27,8 +29,10 @@ pub struct Run {
     pub not_confirmed: Vec<String>,
     /// What was waited for and came about, the last of it.
     pub held: Option<(Timestamp, String)>,
-    /// What a person answered: the step, and what it means.
+    /// What a person was asked, and what the answer means.
     pub answers: Vec<(String, String)>,
+    /// What the captures before and after what was done say; `None`: nothing was done, or there are none.
+    pub helped: Option<String>,
 }
 
 /// One effect.
@@ -42,6 +46,8 @@ pub struct Act {
     pub who: Option<String>,
     /// The pid, of a signal: what is alike is told together.
     pub pid: Option<i32>,
+    /// Of a signal.
+    pub verb: Option<Verb>,
     pub came: Came,
 }
 
@@ -76,8 +82,7 @@ impl Came {
         )
     }
 
-    /// One word or two, for a sum.
-    pub fn word(&self) -> &str {
+    fn word(&self) -> &str {
         match self {
             Self::Outcome(Outcome::StillAlive(_), _) => "still alive",
             Self::Outcome(outcome, _) => outcome.word(),
@@ -88,17 +93,13 @@ impl Came {
         }
     }
 
-    pub fn words(&self) -> String {
+    fn words(&self) -> String {
         match self {
             Self::Outcome(outcome, waited) => {
-                let after = match waited.0 {
-                    0 => String::new(),
-                    _ => format!(" after {waited}"),
-                };
                 let why = outcome
                     .reason()
                     .map_or(String::new(), |why| format!(": {why}"));
-                format!("{}{after}{why}", self.word())
+                format!("{}{}{why}", self.word(), after(*waited))
             }
             Self::Ended { why, .. } => format!("{}: {why}", self.word()),
             Self::Unknown => {
@@ -137,6 +138,7 @@ impl Run {
             not_confirmed: Vec::new(),
             held: None,
             answers: Vec::new(),
+            helped: None,
         };
         let book = book(records);
         let words = Words(book.as_ref());
@@ -169,11 +171,8 @@ impl Run {
                     run.resumed += 1;
                     run.end = None;
                 }
-                Event::StepEnd { step, came, .. } if came == "well" => {
-                    if let Some(awaited) = words.awaited(step) {
-                        let title = words.title(step);
-                        run.held = Some((record.at, format!("{title} ({awaited})")));
-                    }
+                Event::StepEnd { step, came, .. } if came == "well" && words.waits(step) => {
+                    run.held = Some((record.at, words.came_about(step)));
                 }
                 Event::StepStart { step: id } => step = Some(id.clone()),
                 Event::Candidates { refused, .. } => {
@@ -185,7 +184,8 @@ impl Run {
                     answer,
                     attended: true,
                 } => {
-                    run.answers.push((step.clone(), words.answer(step, answer)));
+                    let answer = words.answer(step, answer);
+                    run.answers.push((words.question(step), answer));
                 }
                 Event::NotConfirmed { why } => run.not_confirmed.push(why.clone()),
                 Event::EffectIntent { n, effect } => {
@@ -217,17 +217,38 @@ impl Run {
                 }
                 Event::BookEnd { end } => run.end = Some(end.clone()),
                 Event::RunEnd { code } => {
-                    let words = match (run.what.starts_with("runbook "), *code) {
-                        // Of an act it speaks of what was done, not of what is found.
-                        (false, 0) => "as it was asked for (exit code 0)".to_owned(),
-                        (_, code) => code_words(code),
-                    };
-                    run.end.get_or_insert(words);
+                    let is_walk = run.what.starts_with("runbook ");
+                    run.end.get_or_insert(end_words(is_walk, *code));
                 }
                 _ => {}
             }
         }
+        run.helped = run.compared(courses);
         Some(run)
+    }
+
+    /// The captures before and after what was done, of the server that it was done to.
+    fn compared(&self, courses: &[&Course]) -> Option<String> {
+        let course = match courses {
+            [one] => one,
+            several => several.iter().find(|course| self.is_at(course))?,
+        };
+        let done = || self.acts.iter().filter(|act| act.came.is_well());
+        if self.dry_run {
+            return None;
+        }
+        helped(course, done().next()?.at, done().next_back()?.at)
+    }
+
+    fn is_at(&self, course: &Course) -> bool {
+        let place = format!("@{}", course.place());
+        let name = course.target.as_ref().and_then(|at| at.name.as_deref());
+        self.target.trim_end_matches(')').ends_with(&place) || name == Some(&self.target)
+    }
+
+    /// It was done to that server, where there are several.
+    pub fn is_on(&self, of: &Of<'_>) -> bool {
+        !of.is_one_of_several || self.is_at(of.course)
     }
 
     /// The last effect of that number: a run that is resumed counts on.
@@ -238,21 +259,35 @@ impl Run {
         }
     }
 
-    /// `terminate of 14 sessions: 13 gone, 1 refused`
+    /// `13 sessions ended; terminate of 1 session: 1 refused`
     pub fn sum(&self) -> String {
-        let mut kinds: Vec<(String, Vec<&Act>)> = Vec::new();
+        // What was wanted and came about is told as what it made of the server; the rest by what was tried.
+        let mut made: Vec<(&str, usize)> = Vec::new();
+        let mut tried: Vec<(String, Vec<&Act>)> = Vec::new();
         for act in &self.acts {
-            match kinds.iter_mut().find(|(kind, _)| *kind == act.kind()) {
+            if let Some(what) = act.made() {
+                match made.iter_mut().find(|(known, _)| *known == what) {
+                    Some((_, count)) => *count += 1,
+                    None => made.push((what, 1)),
+                }
+                continue;
+            }
+            match tried.iter_mut().find(|(kind, _)| *kind == act.kind()) {
                 Some((_, acts)) => acts.push(act),
-                None => kinds.push((act.kind(), vec![act])),
+                None => tried.push((act.kind(), vec![act])),
             }
         }
-        let told = kinds.iter().map(|(kind, acts)| {
+        let made = made.iter().map(|(what, n)| match (*what, *n) {
+            ("statement", 1) => "1 statement cancelled (its session lives on)".into(),
+            ("statement", n) => format!("{n} statements cancelled (their sessions live on)"),
+            (what, n) => format!("{} ended", count(n, what)),
+        });
+        let tried = tried.iter().map(|(kind, acts)| {
             let mut words: Vec<(&str, usize)> = Vec::new();
             for act in acts {
-                match words.iter_mut().find(|(word, _)| *word == act.came.word()) {
+                match words.iter_mut().find(|(word, _)| *word == act.word()) {
                     Some((_, count)) => *count += 1,
-                    None => words.push((act.came.word(), 1)),
+                    None => words.push((act.word(), 1)),
                 }
             }
             let words: Vec<String> = words
@@ -267,7 +302,7 @@ impl Run {
         });
         match self.acts.len() {
             0 => "stanch itself changed nothing".into(),
-            _ => told.collect::<Vec<_>>().join("; "),
+            _ => made.chain(tried).collect::<Vec<_>>().join("; "),
         }
     }
 
@@ -286,13 +321,50 @@ impl Act {
         }
     }
 
+    /// What of the server is no more by it.
+    fn made(&self) -> Option<&'static str> {
+        match (self.verb, self.came.is_well()) {
+            (Some(Verb::Terminate), true) => Some("session"),
+            (Some(Verb::Cancel), true) => Some("statement"),
+            _ => None,
+        }
+    }
+
+    /// One word or two for what came of it: of a cancel it is the statement that goes on.
+    pub(super) fn word(&self) -> &str {
+        match (self.verb, &self.came) {
+            (Some(Verb::Cancel), Came::Outcome(Outcome::StillAlive(_), _)) => "still running",
+            (Some(Verb::Cancel), Came::Outcome(Outcome::Gone, _)) => {
+                "its statement ended and the session lives on"
+            }
+            _ => self.came.word(),
+        }
+    }
+
+    /// What came of it: `gone after 120 ms`, `its statement ended after 5 ms, the session lives on`.
+    pub fn words(&self) -> String {
+        match (self.verb, &self.came) {
+            (Some(Verb::Cancel), Came::Outcome(Outcome::Gone, waited)) => {
+                format!(
+                    "its statement ended{}, the session lives on",
+                    after(*waited)
+                )
+            }
+            (Some(Verb::Cancel), Came::Outcome(Outcome::StillAlive(why), waited)) => {
+                format!("still running{}: {why}", after(*waited))
+            }
+            _ => self.came.words(),
+        }
+    }
+
     fn of(at: Timestamp, step: Option<String>, effect: &Effect, courses: &[&Course]) -> Self {
-        let (mut who, mut pid) = (None, None);
+        let (mut who, mut pid, mut verb) = (None, None, None);
         let what = match effect {
             Effect::Signal(signal) => {
                 let mut seen = courses.iter().filter_map(|c| c.who(&signal.id, at));
                 who = seen.next().map(str::to_owned);
                 pid = Some(signal.id.pid.0);
+                verb = Some(signal.verb);
                 signal_words(signal.verb, &signal.id)
             }
             Effect::RollbackPrepared { gid, database } => {
@@ -317,13 +389,25 @@ impl Act {
             what,
             who,
             pid,
+            verb,
             came: Came::Unknown,
         }
     }
 }
 
-/// An exit code with its meaning.
-pub(super) fn code_words(code: u8) -> String {
+/// ` after 120 ms`
+fn after(waited: Millis) -> String {
+    match waited.0 {
+        0 => String::new(),
+        _ => format!(" after {waited}"),
+    }
+}
+
+/// How a run ended: of an act its code speaks of what was done, not of what is found.
+pub(super) fn end_words(is_walk: bool, code: u8) -> String {
+    if !is_walk && code == 0 {
+        return "as it was asked for (exit code 0)".into();
+    }
     let known = ExitCode::ALL.iter().find(|known| known.code() == code);
     let meaning = known.map_or("", |known| known.meaning());
     match meaning.is_empty() {

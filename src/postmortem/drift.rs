@@ -1,6 +1,7 @@
 //! The settings and limits as they were live, against what the budget's file declares.
 
 use super::course::Course;
+use super::server::Settings;
 use crate::analysis::settings::{Judged, Verdict, duration_ms};
 use crate::budget::{Budget, Report, Server, ServerReport, WorkloadRow};
 use crate::model::Timestamp;
@@ -125,7 +126,7 @@ pub(super) fn names(budget: &Budget, server: &ServerReport) -> Vec<(String, Vec<
 /// Compares; without a design only the advice.
 pub(super) fn drift(course: &Course, design: Option<(&Budget, &Report)>) -> Drift {
     let mut all = Drift::default();
-    let live = course.settings.as_ref();
+    let live = course.server.settings.as_ref();
     if let Some((_, last)) = live {
         all.at = Some(last.at);
         all.advice = last
@@ -181,7 +182,7 @@ pub(super) fn drift(course: &Course, design: Option<(&Budget, &Report)>) -> Drif
     all
 }
 
-type Live = (super::course::Settings, super::course::Settings);
+type Live = (Settings, Settings);
 
 fn rows(server: &Server, live: Option<&Live>, all: &mut Vec<DriftRow>) {
     let from = server
@@ -262,7 +263,7 @@ fn rows(server: &Server, live: Option<&Live>, all: &mut Vec<DriftRow>) {
         }
     }
     for (name, (value, at)) in &server.settings {
-        let of = |settings: &super::course::Settings| {
+        let of = |settings: &Settings| {
             settings
                 .judged
                 .iter()

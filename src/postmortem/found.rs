@@ -25,6 +25,8 @@ pub struct Seen {
 pub struct Bounds {
     /// The last capture before that didn't have it: it began after.
     pub not_before: Option<Timestamp>,
+    /// When it began by its age at its first sight: what waits or is open says since when.
+    pub since: Option<Timestamp>,
     pub first: Timestamp,
     pub last: Timestamp,
     /// The first capture after that doesn't have it: it was over by then.
@@ -34,9 +36,16 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn at(first: Timestamp, not_before: Option<Timestamp>) -> Self {
+    pub(super) fn at(
+        first: Timestamp,
+        not_before: Option<Timestamp>,
+        since: Option<Timestamp>,
+    ) -> Self {
+        // A capture that doesn't have it is the better bound: what has an age isn't found as soon as it begins.
+        let since = since.filter(|since| not_before.is_none_or(|before| before <= *since));
         Self {
             not_before,
+            since,
             first,
             last: first,
             not_after: None,
@@ -63,7 +72,11 @@ impl Seen {
         Self {
             id: found.id,
             severity: found.severity,
-            bounds: Bounds::at(at, not_before),
+            bounds: Bounds::at(
+                at,
+                not_before,
+                frame.age(found.id).map(|age| at.before(age)),
+            ),
             captures: 1,
             title: found.title.clone(),
             evidence: found.evidence.clone(),

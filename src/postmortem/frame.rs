@@ -21,6 +21,8 @@ pub struct Frame {
     pub states: Option<States>,
     /// Of the sessions that may be seen.
     pub oldest_transaction: Option<Millis>,
+    /// The longest that a session has been idle in its transaction.
+    pub oldest_idle: Option<Millis>,
     /// Sessions that wait for another's lock; `None`: the locks weren't read.
     pub blocked: Option<usize>,
     pub longest_wait: Option<Millis>,
@@ -70,6 +72,8 @@ pub struct Slots {
     pub max_connections: u32,
     pub usable: u32,
     pub used: u32,
+    /// Those beyond the usable are for superusers alone.
+    pub for_superusers: bool,
     /// Hidden sessions are counted as clients, and some may be none.
     pub at_most: bool,
 }
@@ -80,13 +84,25 @@ impl Slots {
             max_connections: capacity.max_connections,
             usable: capacity.usable,
             used: capacity.used,
+            for_superusers: capacity.usable + capacity.superuser_reserved
+                == capacity.max_connections,
             at_most: capacity.used_is == connections::UsedIs::AtMost,
         }
     }
 
-    /// `18 of 20 usable slots taken`; superusers and their like have reserved ones beyond the usable.
+    /// `18 of 20 usable slots taken`; for superusers and their like more are kept.
     pub fn words(self) -> String {
         Self::range(self, self)
+    }
+
+    /// `3 kept for superusers`
+    pub fn kept(self) -> String {
+        let others = match self.for_superusers {
+            true => "",
+            false => " and other roles",
+        };
+        let kept = self.max_connections.saturating_sub(self.usable);
+        format!("{kept} kept for superusers{others}")
     }
 
     /// From the fewest to the most.
@@ -103,10 +119,11 @@ impl Slots {
             (least, most) if least == most => format!("{most} of {usable}"),
             (least, most) => format!("{least} to {most} of {usable}"),
         };
+        let kept = most.kept();
         let beyond = match reserved {
             0 => String::new(),
-            n if least.used == most.used => format!(", and {n} reserved"),
-            n => format!(", and up to {n} reserved"),
+            n if least.used == most.used => format!(", and {n} of the {kept}"),
+            n => format!(", and up to {n} of the {kept}"),
         };
         format!("{at_most}{taken} usable slots taken{beyond}")
     }
@@ -191,6 +208,10 @@ impl Frame {
             slots: triage.summary.capacity.as_ref().map(Slots::of),
             states: read.then(|| States::of(clients())),
             oldest_transaction: triage.summary.oldest_transaction_ms,
+            oldest_idle: clients()
+                .filter(|session| is_idle_in_transaction(session))
+                .filter_map(|session| session.state_age(snapshot.taken_at))
+                .max(),
             blocked: triage.summary.blocked,
             longest_wait,
             pooler: snapshot
@@ -235,11 +256,15 @@ impl Frame {
         }
     }
 
-    /// Something at warning or above was found.
-    pub fn is_trouble(&self) -> bool {
-        self.findings
-            .iter()
-            .any(|(_, severity)| *severity > Severity::Info)
+    /// How long the worst of it had been so, where what it is of has an age.
+    pub fn age(&self, id: FindingId) -> Option<Millis> {
+        match id {
+            FindingId::TxLong => self.oldest_transaction,
+            FindingId::TxIdleInTransaction => self.oldest_idle,
+            FindingId::LockDeadlocks => None,
+            id if id.name().starts_with("lock.") => self.longest_wait,
+            _ => None,
+        }
     }
 
     /// Enough was read to say that nothing is wrong.
@@ -266,6 +291,13 @@ impl Frame {
     }
 }
 
+fn is_idle_in_transaction(session: &Session) -> bool {
+    matches!(
+        session.state,
+        Some(SessionState::IdleInTransaction | SessionState::IdleInTransactionAborted)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,6 +310,7 @@ mod tests {
             slots: None,
             states: None,
             oldest_transaction: None,
+            oldest_idle: None,
             blocked: None,
             longest_wait: None,
             pooler: (Millis(wait), waiting),

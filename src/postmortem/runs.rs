@@ -87,12 +87,14 @@ pub(super) fn book(run: &[Record]) -> Option<Book> {
     runbook::load(texts.first()?, &shelf).ok()
 }
 
-/// In the words that a person was told, with the book's own condition.
+/// In the words that a person was told; the book's own condition only where it has no words.
 pub(super) fn not_expected(that: &str, say: Option<&str>) -> String {
-    match say {
-        Some(say) => format!("not as the book expects it: {say} ({that})"),
-        None => format!("not as the book expects it: {that}"),
-    }
+    format!("not as the book expects it: {}", say.unwrap_or(that))
+}
+
+/// Nothing more is to come: what follows is another run, or this one resumed.
+pub(super) fn is_end(event: &Event) -> bool {
+    matches!(event, Event::BookEnd { .. } | Event::RunEnd { .. })
 }
 
 /// Words of a book's steps, where they don't depend on what was found.
@@ -108,42 +110,53 @@ impl Words<'_> {
         titled.map_or_else(|| step.to_owned(), |title| title.text.clone())
     }
 
-    /// What an answer means, where the book says it.
-    pub fn answer(&self, step: &str, answer: &str) -> String {
-        let label = self
-            .0
-            .and_then(|book| match &book.steps[book.step(step)?].kind {
-                Kind::Ask(ask) => ask
-                    .choices
-                    .iter()
-                    .find(|(key, _)| key.text == answer)
-                    .map(|(_, label)| label.text.clone())
-                    .filter(|label| !label.contains("{{")),
-                _ => None,
-            });
-        label.map_or_else(|| answer.to_owned(), |label| format!("{answer} ({label})"))
+    /// What was asked, in the book's words; else the step's title.
+    pub fn question(&self, step: &str) -> String {
+        let asked = match self.kind(step) {
+            Some(Kind::Ask(ask)) => Some(&ask.text.text).filter(|text| !text.contains("{{")),
+            _ => None,
+        };
+        asked.map_or_else(|| self.title(step), |text| text.trim().to_owned())
     }
 
-    /// What a poll waited for.
-    pub fn awaited(&self, step: &str) -> Option<&str> {
-        match &self
-            .0
-            .and_then(|book| book.steps.get(book.step(step)?))?
-            .kind
-        {
-            Kind::Poll(poll) => Some(&poll.until.text),
+    /// What an answer means, where the book says it; without its advice in brackets.
+    pub fn answer(&self, step: &str, answer: &str) -> String {
+        let label = match self.kind(step) {
+            Some(Kind::Ask(ask)) => {
+                let choice = ask.choices.iter().find(|(key, _)| key.text == answer);
+                choice.map(|(_, label)| label.text.as_str())
+            }
             _ => None,
+        };
+        let label = label.filter(|label| !label.contains("{{"));
+        let bare = label.map(|label| label.split(" (").next().unwrap_or(label).trim());
+        bare.unwrap_or(answer).to_owned()
+    }
+
+    /// It waits until something is so.
+    pub fn waits(&self, step: &str) -> bool {
+        matches!(self.kind(step), Some(Kind::Poll(_)))
+    }
+
+    /// That what a step waits for has come about: `Is there room again? yes`.
+    pub fn came_about(&self, step: &str) -> String {
+        let title = self.title(step);
+        match title.ends_with('?') {
+            true => format!("{title} yes"),
+            false => format!("{title}: so it is"),
         }
+    }
+
+    fn kind(&self, step: &str) -> Option<&Kind> {
+        let book = self.0?;
+        Some(&book.steps.get(book.step(step)?)?.kind)
     }
 
     /// It only decides where to go on, or is the way into another book and back.
     pub fn is_silent(&self, step: &str) -> bool {
-        self.0.is_some_and(|book| {
-            let kind = book.step(step).map(|at| &book.steps[at].kind);
-            matches!(
-                kind,
-                Some(Kind::Decide(_) | Kind::Include(_) | Kind::Back | Kind::Nothing)
-            )
-        })
+        matches!(
+            self.kind(step),
+            Some(Kind::Decide(_) | Kind::Include(_) | Kind::Back | Kind::Nothing)
+        )
     }
 }

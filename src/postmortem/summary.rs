@@ -6,11 +6,12 @@ use super::causes::Suggestion;
 use super::course::Course;
 use super::document::{Gap, Of};
 use super::done::Run;
-use super::found::Bounds;
-use super::frame::{Frame, Slots};
+use super::frame::Frame;
+use super::how_bad::{how_bad_each, share};
 use super::logged::Deadlocks;
-use super::timeline::role;
-use crate::model::{Millis, Percent, Timestamp, count};
+use super::server::role;
+use super::when::when;
+use crate::model::{Millis, Timestamp, count};
 
 /// What is summed up.
 pub(super) struct Told<'t> {
@@ -29,14 +30,19 @@ pub(super) fn summary(of: &Told<'_>) -> Vec<(&'static str, String)> {
         format!("; {}", deadlocks.words())
     });
     let what = match of.servers {
-        [one] => what(one.course, &logged),
+        [one] => what(one.course, of.runs, &logged),
         several => format!(
             "captures of {}{logged}. {}",
             count(several.len(), "server"),
-            each(&|server| format!("{}{}", captured(server.course), what(server.course, "")))
+            each(&|server| format!(
+                "{}{}",
+                captured(server.course),
+                what(server.course, &[], "")
+            ))
         ),
     };
     let mut cause = each(&|server| cause(server.course, server.causes));
+    let is_suggested = of.servers.iter().any(|server| !server.causes.is_empty());
     if !of.said.is_empty() {
         let said: Vec<&str> = of.said.iter().map(|one| one.cause.words()).collect();
         cause.push_str(&format!(
@@ -44,18 +50,34 @@ pub(super) fn summary(of: &Told<'_>) -> Vec<(&'static str, String)> {
             said.join("; ")
         ));
     }
-    vec![
+    if is_suggested || !of.said.is_empty() {
+        cause.push_str(". It is a suggestion: people decide");
+    }
+    let mut all = vec![
         ("What", what),
-        ("When", each(&|server| when(server.course))),
+        ("When", each(&|server| when(server, of.runs))),
         ("How bad", how_bad_each(of)),
         ("Probable cause", cause),
         ("What was done", done(of.runs)),
         ("At the last capture", each(&|server| last(server.course))),
-    ]
+    ];
+    let since = of.servers.iter().filter_map(|server| {
+        let name = server.name();
+        let told = unreached(server.course, of.gaps, name.as_deref())?;
+        Some(match name {
+            None => told,
+            Some(name) => format!("On {name}: {told}"),
+        })
+    });
+    let since: Vec<String> = since.collect();
+    if !since.is_empty() {
+        all.push(("After it", since.join(". ")));
+    }
+    all
 }
 
 /// Of one server as it is; of several each with its name, and nothing of one with another's.
-fn of_each(servers: &[Of<'_>], told: &dyn Fn(&Of<'_>) -> String) -> String {
+pub(super) fn of_each(servers: &[Of<'_>], told: &dyn Fn(&Of<'_>) -> String) -> String {
     let all = servers.iter().map(|server| match server.name() {
         None => told(server),
         Some(name) => {
@@ -78,29 +100,17 @@ fn captured(course: &Course) -> String {
     })
 }
 
-fn how_bad_each(of: &Told<'_>) -> String {
-    let [_, _, ..] = of.servers else {
-        let gaps: Vec<&Gap> = of.gaps.iter().collect();
-        return of_each(of.servers, &|server| how_bad(server.course, &gaps));
-    };
-    let of_server = |name: Option<&str>| -> Vec<&Gap> {
-        let fits = |gap: &&Gap| gap.server.as_deref() == name;
-        of.gaps.iter().filter(fits).collect()
-    };
-    let mut told = of_each(of.servers, &|server| {
-        how_bad(server.course, &of_server(server.name().as_deref()))
-    });
-    let unknown = failed(&of_server(None), &mut None);
-    if !unknown.is_empty() {
-        told.push_str(&format!(". Of whichever server: {}", unknown.join("; ")));
-    }
-    told
-}
-
-fn what(course: &Course, logged: &str) -> String {
+fn what(course: &Course, runs: &[Run], logged: &str) -> String {
     let Some(target) = &course.target else {
+        let mut named: Vec<&str> = runs.iter().map(|run| run.target.as_str()).collect();
+        named.dedup();
+        named.retain(|name| !name.is_empty());
+        let named = match named.is_empty() {
+            true => "a server".to_owned(),
+            false => named.join(", "),
+        };
         return format!(
-            "no capture of a server was given; what follows is from journals and logs alone{logged}"
+            "no capture of {named} was given; what follows is from journals and logs alone{logged}"
         );
     };
     let version = target
@@ -153,7 +163,7 @@ pub(super) fn stretch(first: Timestamp, last: Timestamp, day: &mut Option<NaiveD
 }
 
 /// `from 18:52:12 to 18:53:20`, or `at 18:52:12`.
-fn lasted(first: Timestamp, last: Timestamp, day: &mut Option<NaiveDate>) -> String {
+pub(super) fn lasted(first: Timestamp, last: Timestamp, day: &mut Option<NaiveDate>) -> String {
     let told = stretch(first, last, day);
     match told.contains(" to ") {
         true => format!("from {told}"),
@@ -161,125 +171,10 @@ fn lasted(first: Timestamp, last: Timestamp, day: &mut Option<NaiveDate>) -> Str
     }
 }
 
-fn when(course: &Course) -> String {
-    let Some((first, last)) = course.span() else {
-        return "not known: there is no capture".into();
-    };
-    let mut day = None;
-    let told = course.trouble.map_or_else(
-        || "nothing at warning or above was found".to_owned(),
-        |trouble| bounds(&trouble, &mut day),
-    );
-    let captures = match course.frames.len() {
-        1 => format!("There is one capture, of {} UTC", moment(first, &mut day)),
-        n => format!(
-            "Looked at {n} times, {} UTC ({})",
-            stretch(first, last, &mut day),
-            first.age_at(last)
-        ),
-    };
-    format!("{told}. {captures}")
-}
-
-/// `at least from A to B (1m 49s). It began …. It was over …`
-pub(super) fn bounds(of: &Bounds, day: &mut Option<NaiveDate>) -> String {
-    let span = match of.first == of.last {
-        true => format!("seen once, at {} UTC", moment(of.first, day)),
-        false => format!(
-            "at least {} UTC ({}){}",
-            lasted(of.first, of.last, day),
-            of.first.age_at(of.last),
-            if of.with_breaks { ", with breaks" } else { "" }
-        ),
-    };
-    let began = match of.not_before {
-        Some(before) => format!("It began after {}", moment(before, day)),
-        None => "When it began isn't known: the first capture already has it".into(),
-    };
-    let ended = match of.not_after {
-        Some(after) => format!("It was over by {}", moment(after, day)),
-        None => "It wasn't over at the last capture".into(),
-    };
-    format!("{span}. {began}. {ended}")
-}
-
-/// Rounds that failed, by why: `9 rounds failed, 19:06:02 to 19:06:20 UTC: Connection refused`.
-fn failed(gaps: &[&Gap], day: &mut Option<NaiveDate>) -> Vec<String> {
-    let mut all: Vec<(&str, Vec<Timestamp>)> = Vec::new();
-    for gap in gaps.iter().filter(|gap| gap.what == "frame") {
-        let why = gap.why.lines().next().unwrap_or_default().trim();
-        match all.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, times)) => times.push(gap.at),
-            None => all.push((why, vec![gap.at])),
-        }
-    }
-    let told = all.iter().map(|(why, times)| {
-        let (first, last) = (times[0], times[times.len() - 1]);
-        let when = match times.len() {
-            1 => format!("at {}", moment(first, day)),
-            _ => stretch(first, last, day),
-        };
-        format!("{} failed, {when} UTC: {why}", count(times.len(), "round"))
-    });
-    told.collect()
-}
-
-fn how_bad(course: &Course, gaps: &[&Gap]) -> String {
-    let mut day = course.span().map(|(first, _)| first.utc().date_naive());
-    let mut parts = failed(gaps, &mut day);
-    if course.frames.is_empty() && !parts.is_empty() {
-        parts.push("what went on in the server isn't known".into());
-    }
-    if let Some(peak) = &course.peak {
-        parts.push(format!(
-            "{}{}, at {}",
-            Slots::of(&peak.capacity).words(),
-            share(peak.capacity.used, peak.capacity.usable),
-            moment(peak.at, &mut day)
-        ));
-    }
-    match course.refused() {
-        0 => {}
-        n => parts.push(format!(
-            "a login was refused for want of a slot at {} of {}",
-            n,
-            count(course.frames.len(), "capture")
-        )),
-    }
-    if let Some(forest) = &course.forest {
-        let data = &forest.report.data;
-        let longest = data
-            .longest_wait_ms
-            .map_or(String::new(), |wait| format!(", the longest for {wait}"));
-        parts.push(format!(
-            "{} blocked{longest}, at {}",
-            count(data.blocked, "session"),
-            moment(forest.report.head.taken_at, &mut day)
-        ));
-    } else if course.frames.iter().any(|frame| frame.blocked.is_some()) {
-        parts.push("nobody was blocked".into());
-    }
-    if let Some(oldest) = &course.oldest {
-        parts.push(format!(
-            "the oldest transaction was {} old ({})",
-            oldest.age, oldest.who
-        ));
-    }
-    if course.most_hidden > 0 {
-        parts.push(format!(
-            "what up to {} did was hidden from the login that looked",
-            count(course.most_hidden, "session")
-        ));
-    }
-    match parts.is_empty() {
-        true => "not known: no capture could read it".into(),
-        false => parts.join("; "),
-    }
-}
-
 fn cause(course: &Course, causes: &[Suggestion]) -> String {
     let Some(first) = causes.first() else {
         return match course.trouble {
+            _ if course.frames.is_empty() => "not known: there is no capture".into(),
             Some(_) => "nothing that was measured speaks for one of the known causes".into(),
             None => "nothing was found, so nothing is suggested".into(),
         };
@@ -288,12 +183,16 @@ fn cause(course: &Course, causes: &[Suggestion]) -> String {
         true => format!("the evidence speaks for {}", first.cause.words()),
         false => format!("said, not measured: {}", first.cause.words()),
     };
-    let others: Vec<&str> = causes[1..].iter().map(|one| one.cause.words()).collect();
+    let said = |one: &Suggestion| match one.measured || !first.measured {
+        true => one.cause.words().to_owned(),
+        false => format!("{}, which was said, not measured", one.cause.words()),
+    };
+    let others: Vec<String> = causes[1..].iter().map(said).collect();
     let others = match others.is_empty() {
         true => String::new(),
         false => format!("; also possible: {}", others.join("; ")),
     };
-    format!("{first_words}{others}. It is a suggestion: people decide")
+    format!("{first_words}{others}")
 }
 
 fn done(runs: &[Run]) -> String {
@@ -301,7 +200,11 @@ fn done(runs: &[Run]) -> String {
         return "no journal was given, so what was done isn't known here".into();
     }
     let mut day = None;
-    let told = runs.iter().map(|run| {
+    // What changed something is told before what only looked.
+    let (acted, looked): (Vec<&Run>, Vec<&Run>) = runs
+        .iter()
+        .partition(|run| !run.dry_run && !run.acts.is_empty());
+    let told = acted.into_iter().chain(looked).map(|run| {
         let dry = if run.dry_run { ", as a dry run" } else { "" };
         let span = format!("{} UTC", stretch(run.began, run.last, &mut day));
         let end = run.end.as_deref().map_or(
@@ -311,26 +214,25 @@ fn done(runs: &[Run]) -> String {
         let answers: Vec<String> = run
             .answers
             .iter()
-            .map(|(step, answer)| format!("{step}: {answer}"))
+            .map(|(asked, answer)| format!("; {asked} {answer}"))
             .collect();
-        let answers = match answers.is_empty() {
-            true => String::new(),
-            false => format!("; answered {}", answers.join(", ")),
-        };
-        let held = run.held.as_ref().map_or(String::new(), |(at, awaited)| {
-            format!("; at {} it was so: {awaited}", moment(*at, &mut day))
+        let answers = answers.concat();
+        let held = run.held.as_ref().map_or(String::new(), |(at, about)| {
+            format!("; {about}, at {}", moment(*at, &mut day))
         });
+        let helped = run.helped.as_ref();
+        let helped = helped.map_or(String::new(), |told| format!("; did it help? {told}"));
         let unknown = match run.unknown() {
             0 => String::new(),
             n => format!(" THE OUTCOME OF {n} IS NOT KNOWN."),
         };
         // A command is called as it was typed.
         let what = match run.what.starts_with("pg ") {
-            true => format!("stanch {}", run.what),
+            true => format!("With stanch {}", run.what),
             false => capital(&run.what),
         };
         format!(
-            "{what}{dry}, by {}, {span}: {}{answers}{held}; {end}.{unknown}",
+            "{what}{dry}, by {}, {span}: {}{helped}{answers}{held}; {end}.{unknown}",
             run.operator,
             run.sum()
         )
@@ -353,10 +255,24 @@ fn last(course: &Course) -> String {
     )
 }
 
-/// ` (90 %)` of the usable slots, never more than all.
-fn share(used: u32, usable: u32) -> String {
-    Percent::of(used.min(usable).into(), usable.into())
-        .map_or(String::new(), |share| format!(" ({share})"))
+/// What came after the last capture: nothing could be read any more.
+fn unreached(course: &Course, gaps: &[Gap], server: Option<&str>) -> Option<String> {
+    let (_, last) = course.span()?;
+    let is_later = |gap: &&Gap| {
+        gap.is_capture() && gap.at > last && (server.is_none() || gap.server.as_deref() == server)
+    };
+    let later: Vec<&Gap> = gaps.iter().filter(is_later).collect();
+    let (first, end) = (later.first()?, later.last()?);
+    let mut day = Some(last.utc().date_naive());
+    let since = moment(first.at, &mut day);
+    let attempts = match later.len() {
+        1 => "1 attempt".to_owned(),
+        n => format!("{n} attempts, until {}", moment(end.at, &mut day)),
+    };
+    let why = end.reason();
+    Some(format!(
+        "since {since} it couldn't be captured ({attempts}): {why}"
+    ))
 }
 
 /// How it stood in one capture.

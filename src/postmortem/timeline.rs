@@ -1,13 +1,14 @@
 //! What happened when, from all sources, in plain words. What is alike and follows itself is one line.
 
 use super::book::NOT_ANSWERED;
-use super::course::{ChangeOf, Course};
+use super::course::Course;
 use super::document::{Gap, Of};
-use super::done::{Act, Came, Run, code_words};
+use super::done::{Act, Came, Run, end_words};
 use super::frame::{Frame, Slots};
-use super::runs::{Operators, Words, book, not_expected};
+use super::reconstructed::reconstructed;
+use super::runs::{Operators, Words, book, is_end, not_expected};
 use crate::journal::{Event, Record};
-use crate::model::{FindingId, LogMoment, ServerRole, Severity, Timestamp, count};
+use crate::model::{FindingId, LogMoment, Severity, Timestamp, count};
 
 /// More log moments than this hide the rest.
 const MOST_LOG: usize = 200;
@@ -45,7 +46,7 @@ impl Source {
             Self::Capture => "capture",
             Self::NoConnection => "no connection",
             Self::Log => "server log",
-            Self::Gap => "gap",
+            Self::Gap => "missing",
         }
     }
 }
@@ -99,7 +100,11 @@ pub(super) fn timeline(of: &Sources<'_>) -> (Vec<Entry>, usize) {
     }
     for gap in of.gaps {
         let server = gap.server.iter().map(|server| format!("{server}: "));
-        let what = format!("{}{}: {}", server.collect::<String>(), gap.what, gap.why);
+        let (what, why) = match gap.is_capture() {
+            true => ("no capture", gap.reason()),
+            false => (gap.what.as_str(), gap.why.as_str()),
+        };
+        let what = format!("{}{what}: {why}", server.collect::<String>());
         all.push(entry(gap.at, Source::Gap, what));
     }
     let left_out = log(of.log, &mut all);
@@ -107,7 +112,7 @@ pub(super) fn timeline(of: &Sources<'_>) -> (Vec<Entry>, usize) {
     (merged(all), left_out)
 }
 
-fn entry(at: Timestamp, source: Source, what: String) -> Entry {
+pub(super) fn entry(at: Timestamp, source: Source, what: String) -> Entry {
     Entry {
         at,
         until: None,
@@ -173,12 +178,28 @@ fn merged(all: Vec<Entry>) -> Vec<Entry> {
 fn journal(records: &[Record], operators: &Operators, all: &mut Vec<Entry>) {
     let book = book(records);
     let words = Words(book.as_ref());
+    let mut push = |at, what, is_loud| {
+        let mut line = entry(at, Source::Journal, what);
+        line.is_loud = is_loud;
+        all.push(line);
+    };
+    let broke_off = |before: Option<&Record>| {
+        let at = before.filter(|record| !is_end(&record.event))?.at;
+        Some((at, "the journal breaks off here".to_owned()))
+    };
+    let mut before = None;
     for record in records {
-        if let Some((what, is_loud)) = told(&record.event, &words, operators) {
-            let mut line = entry(record.at, Source::Journal, what);
-            line.is_loud = is_loud;
-            all.push(line);
+        if let (Event::Resumed { .. }, Some((at, what))) = (&record.event, broke_off(before)) {
+            push(at, what, true);
         }
+        if let Some((what, is_loud)) = told(&record.event, &words, operators) {
+            push(record.at, what, is_loud);
+        }
+        before = Some(record);
+    }
+    if let Some((at, what)) = broke_off(before) {
+        let what = format!("{what}: the run was interrupted, or still goes on");
+        push(at, what, true);
     }
 }
 
@@ -222,13 +243,7 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             };
             return Some((format!("step {step} {came}{next}"), true));
         }
-        Event::StepEnd { step, .. } if words.awaited(step).is_some() => {
-            format!(
-                "it holds: {} ({})",
-                words.title(step),
-                words.awaited(step).unwrap_or_default()
-            )
-        }
+        Event::StepEnd { step, .. } if words.waits(step) => words.came_about(step),
         Event::Answer {
             step,
             answer,
@@ -239,7 +254,11 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
             } else {
                 ", by the book: nobody was there"
             };
-            format!("answered {step}: {}{who}", words.answer(step, answer))
+            format!(
+                "asked: {} answered: {}{who}",
+                words.question(step),
+                words.answer(step, answer)
+            )
         }
         Event::Expectation {
             that,
@@ -274,7 +293,7 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
         Event::Stopped { why } => return Some((format!("stopped: {why}"), true)),
         Event::BookEnd { end } => format!("the runbook ended: {end}"),
         Event::RunEnd { code } if words.0.is_none() => {
-            format!("the run ended: {}", code_words(*code))
+            format!("the run ended: {}", end_words(false, *code))
         }
         _ => return None,
     };
@@ -288,7 +307,7 @@ fn acts(run: &Run, all: &mut Vec<Entry>) {
             && b.pid.is_some()
             && a.kind() == b.kind()
             && a.step == b.step
-            && a.came.word() == b.came.word()
+            && a.word() == b.word()
             && a.came.is_well()
     };
     let dry = if run.dry_run { "(dry run) " } else { "" };
@@ -300,7 +319,7 @@ fn acts(run: &Run, all: &mut Vec<Entry>) {
                     .who
                     .as_ref()
                     .map_or(String::new(), |who| format!(" ({who})"));
-                format!("{dry}{}{who}: {}", one.what, one.came.words())
+                format!("{dry}{}{who}: {}", one.what, one.words())
             }
             several => {
                 let pids: Vec<String> = several
@@ -312,7 +331,7 @@ fn acts(run: &Run, all: &mut Vec<Entry>) {
                     "{dry}{verb} {} (pids {}): {}",
                     count(several.len(), "session"),
                     pids.join(", "),
-                    first.came.word()
+                    first.word()
                 )
             }
         };
@@ -440,75 +459,4 @@ fn numbers(group: &[Frame]) -> Vec<String> {
         parts.push("a login was refused for want of a slot".into());
     }
     parts
-}
-
-/// What the server says of an earlier time.
-fn reconstructed(course: &Course, all: &mut Vec<Entry>) {
-    let mut push = |at, what| {
-        all.push(Entry {
-            known: Known::Reconstructed,
-            ..entry(at, Source::Capture, what)
-        });
-    };
-    let forest = course.forest.as_ref().map(|forest| &forest.report.data);
-    let root = forest.and_then(|forest| forest.roots.first());
-    if let (Some(root), Some(began)) = (root, root.and_then(|root| root.xact_start)) {
-        let who = match (root.pid, &root.gid) {
-            (Some(pid), _) => {
-                let names = [root.user.as_deref(), root.application_name.as_deref()];
-                let names: Vec<&str> = names
-                    .into_iter()
-                    .flatten()
-                    .filter(|n| !n.is_empty())
-                    .collect();
-                format!("pid {pid} ({})", names.join(", "))
-            }
-            (None, Some(gid)) => format!("prepared transaction {gid}"),
-            (None, None) => "a session".into(),
-        };
-        push(
-            began,
-            format!(
-                "the transaction of {who} began, which later blocked {}",
-                count(root.blocked_total, "session")
-            ),
-        );
-    }
-    if let Some(oldest) = &course.oldest
-        && root.and_then(|root| root.xact_start) != Some(oldest.began)
-        && oldest.age.0 >= 30_000
-    {
-        push(
-            oldest.began,
-            format!(
-                "a transaction began ({}) that became the oldest, {} old at its last sight",
-                oldest.who, oldest.age
-            ),
-        );
-    }
-    for change in &course.changes {
-        let (at, what) = match &change.what {
-            ChangeOf::Restart(at) => (*at, "the server started anew".to_owned()),
-            ChangeOf::MaxConnections(was, is) => (
-                change.at,
-                format!("max_connections is {is}, before it was {was}"),
-            ),
-            ChangeOf::Role(was, is) => (
-                change.at,
-                format!(
-                    "the server is a {} now, before it was a {}",
-                    role(*is),
-                    role(*was)
-                ),
-            ),
-        };
-        push(at, what);
-    }
-}
-
-pub(super) fn role(role: ServerRole) -> &'static str {
-    match role {
-        ServerRole::Primary => "primary",
-        ServerRole::Standby => "standby",
-    }
 }

@@ -22,6 +22,7 @@ mod layering;
 mod postmortem;
 mod postmortem_again;
 mod postmortem_found;
+mod postmortem_told;
 mod redaction;
 mod reference;
 mod rehearsed;

@@ -259,7 +259,7 @@ fn material(application: &str) -> Material {
         gaps: vec![Gap {
             at: at(35),
             server: None,
-            what: "capture".into(),
+            what: "frame".into(),
             why: "no connection within 10 s".into(),
         }],
         records: runs,
@@ -355,7 +355,13 @@ fn a_word_is_no_measure() {
         attended: true,
     };
     material.records.push(records(vec![(9, said)]));
-    let causes = postmortem::make(material).causes;
+    let made = postmortem::make(material);
+    let text = markdown(&made);
+    assert!(
+        text.contains(", which was said, not measured. It is"),
+        "{text}"
+    );
+    let causes = made.causes;
     let measured: Vec<bool> = causes.iter().map(|one| one.measured).collect();
     assert_eq!(measured, [true, true, false], "{causes:?}");
 }
@@ -838,7 +844,7 @@ fn both_files_are_written_and_what_people_write_stays() {
     // Captures are put in order, whatever the order of the files.
     let text = std::fs::read_to_string(&md).expect("read");
     assert!(
-        text.contains("Looked at 4 times, 09:00:00 to 09:00:30 UTC"),
+        text.contains("4 captures, 09:00:00 to 09:00:30 UTC"),
         "{text}"
     );
 
@@ -1015,9 +1021,10 @@ fn after_a_failover_there_are_two_servers() {
         "{bad}"
     );
     assert!(
-        bad.contains(". On db2:5432: 17 of 100 usable slots taken"),
+        bad.contains(". On db2:5432: ") && bad.contains("17 of 100 usable slots taken"),
         "{bad}"
     );
+    assert_eq!(md.matches("people decide.").count(), 1, "{md}");
     let last = line("- **At the last capture:**");
     assert!(
         last.contains("On db1:5432: 2027-01-15 09:00:30 UTC"),
@@ -1071,7 +1078,7 @@ fn after_a_failover_there_are_two_servers() {
     ] {
         assert!(md.contains(heading), "{heading}: {md}");
     }
-    let course = &md[md.find("## Course").expect("there")..];
+    let course = &md[md.find("## In numbers").expect("there")..];
     let (one, two) = course.split_once("### `db2:5432`").expect("both");
     assert!(one.contains("checkout") && !one.contains("orders"), "{one}");
     assert!(one.contains("full height: 20 usable slots"), "{one}");
@@ -1147,7 +1154,7 @@ fn a_journal_brings_its_captures() {
     assert_eq!((code, err.as_str()), (0, ""));
     let text = std::fs::read_to_string(folder.path().join("postmortem-x.md")).expect("read");
     assert!(
-        text.contains("Looked at 5 times") && text.contains("19 of 20 usable slots taken"),
+        text.contains("5 captures, ") && text.contains("19 of 20 usable slots taken"),
         "{text}"
     );
     assert!(
@@ -1156,7 +1163,9 @@ fn a_journal_brings_its_captures() {
     );
     // Whose session it was, by the captures.
     assert!(
-        text.contains("| app_rw, checkout, idle in transaction for 1m 20s | gone after 120 ms |"),
+        text.contains(
+            "| app_rw, checkout, idle in transaction for 1m 20s at 09:00:20 | gone after 120 ms |"
+        ),
         "{text}"
     );
 }

@@ -149,7 +149,7 @@ async fn the_leak_is_drained() {
     report.current_dir(state.path());
     crate::harness::run(report).expect_code(0);
     let told = std::fs::read_to_string(state.path().join("postmortem-x.md")).expect("a report");
-    assert!(told.contains("It was over by"), "{told}");
+    assert!(told.contains(", over by "), "{told}");
 }
 
 /// A second time there is no leak: a false alarm, which is no fault.

@@ -93,6 +93,8 @@ fn drawn_of(postmortem: &Postmortem, server: usize, rest: &str) -> String {
     };
     let name = of.name();
     let is_here = |gap: &&Gap| gap.server.is_none() || gap.server == name;
+    let gaps = postmortem.gaps.iter().filter(is_here);
+    let gaps = gaps.filter(|gap| gap.is_capture());
     let marks: Vec<Mark> = postmortem
         .runs
         .iter()
@@ -102,7 +104,7 @@ fn drawn_of(postmortem: &Postmortem, server: usize, rest: &str) -> String {
             at: act.at,
             kind: MarkKind::Effect,
         })
-        .chain(postmortem.gaps.iter().filter(is_here).map(|gap| Mark {
+        .chain(gaps.map(|gap| Mark {
             at: gap.at,
             kind: MarkKind::Gap,
         }))

@@ -30,10 +30,19 @@ pub enum MarkKind {
 
 /// The picture with its legend.
 pub fn figure(chart: &Chart, marks: &[Mark]) -> String {
-    let (Some(first), Some(last)) = (chart.times.first(), chart.times.last()) else {
+    // Where there is no capture any more is part of the picture.
+    let gaps = marks.iter().filter(|mark| mark.kind == MarkKind::Gap);
+    let times = || {
+        chart
+            .times
+            .iter()
+            .copied()
+            .chain(gaps.clone().map(|mark| mark.at))
+    };
+    let (Some(first), Some(last)) = (times().min(), times().max()) else {
         return String::new();
     };
-    let axis = Axis::new(chart, *first, *last);
+    let axis = Axis::new(chart, first, last);
     let mut svg = String::new();
     let id = &chart.id;
     let _ = write!(
@@ -64,7 +73,7 @@ pub fn figure(chart: &Chart, marks: &[Mark]) -> String {
     }
     let inside: Vec<&Mark> = marks
         .iter()
-        .filter(|mark| mark.at >= *first && mark.at <= *last)
+        .filter(|mark| mark.at >= first && mark.at <= last)
         .collect();
     for mark in &inside {
         let x = axis.x(mark.at);

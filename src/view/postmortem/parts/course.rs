@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use super::super::charts::{blocks, charts as pictures, per_block, told};
 use super::super::escape::{code, fenced, table};
 use super::{Clock, LEFT, RIGHT};
-use crate::model::{Millis, count};
-use crate::postmortem::{Frame, Of, Postmortem, Slots};
+use crate::analysis::blocking::Root;
+use crate::model::{Millis, Pid, count};
+use crate::postmortem::{Act, Frame, Of, Postmortem, Run, Slots};
 use crate::view::console::Style;
 use crate::view::reports::Table as _;
 use crate::view::sanitize::{clean, cut, width};
@@ -24,7 +25,7 @@ pub fn charts(of: &Postmortem) -> String {
         };
         format!("{}{drawn}", heading(server))
     });
-    format!("## Course\n\n{}", told.collect::<Vec<_>>().join("\n"))
+    format!("## In numbers\n\n{}", told.collect::<Vec<_>>().join("\n"))
 }
 
 /// Where there are several: which server it is.
@@ -99,23 +100,9 @@ fn drawn(of: &Postmortem, server: usize, frames: &[Frame]) -> String {
     out
 }
 
-/// The first, the last, the fullest, and some in between.
+/// The captures at which something changes, and the peaks.
 fn numbers(frames: &[Frame]) -> String {
-    let peak = frames
-        .iter()
-        .enumerate()
-        .max_by_key(|(n, frame)| (frame.slots.map(|s| s.used), std::cmp::Reverse(*n)));
-    let peak = peak.map_or(0, |(n, _)| n);
-    let last = frames.len() - 1;
-    let mut shown: Vec<usize> = match frames.len() <= MOST_ROWS {
-        true => (0..frames.len()).collect(),
-        false => (0..MOST_ROWS)
-            .map(|n| n * last / (MOST_ROWS - 1))
-            .chain([peak])
-            .collect(),
-    };
-    shown.sort_unstable();
-    shown.dedup();
+    let shown = shown(frames);
     let mut clock = Clock(None);
     let number = |n: Option<usize>| n.map_or_else(|| "?".into(), |n| n.to_string());
     let rows: Vec<Vec<String>> = shown
@@ -129,7 +116,7 @@ fn numbers(frames: &[Frame]) -> String {
                     let most = if slots.at_most { "≤ " } else { "" };
                     let reserved = match slots.used.saturating_sub(slots.usable) {
                         0 => String::new(),
-                        n => format!(" + {n} reserved"),
+                        n => format!(" + {n} kept"),
                     };
                     let used = slots.used.min(slots.usable);
                     format!("{most}{used} of {}{reserved}", slots.usable)
@@ -160,7 +147,7 @@ fn numbers(frames: &[Frame]) -> String {
     let table = table(&head, &rows);
     match shown.len() < frames.len() {
         true => format!(
-            "{table}\n{} of {}: the first, the last, the fullest and some in between.\n",
+            "{table}\n{} of {}: where a number of sessions changes, and the peaks.\n",
             shown.len(),
             count(frames.len(), "capture")
         ),
@@ -180,6 +167,42 @@ fn age(age: Option<Millis>, read: bool) -> String {
 /// Rows of captures that a table shows.
 const MOST_ROWS: usize = 16;
 
+/// Of captures that are alike in all but ages the first and the last; where these are too many, some of the first ones. The peaks
+/// are always among them.
+fn shown(frames: &[Frame]) -> Vec<usize> {
+    let alike = |a: &Frame, b: &Frame| {
+        let of = |f: &Frame| (f.slots, f.states, f.blocked, f.refusals.is_empty());
+        of(a) == of(b)
+    };
+    let last = frames.len() - 1;
+    let changes = |n: usize| n == 0 || !alike(&frames[n - 1], &frames[n]);
+    // Of several that are as high the first.
+    let fullest = (0..=last)
+        .rev()
+        .max_by_key(|n| frames[*n].slots.map(|slots| slots.used));
+    let waiting = (0..=last)
+        .rev()
+        .max_by_key(|n| (frames[*n].blocked, frames[*n].longest_wait));
+    let runs: Vec<usize> = (0..=last)
+        .filter(|n| changes(*n) || *n == last || changes(n + 1))
+        .collect();
+    let mut shown = runs;
+    if shown.len() > MOST_ROWS {
+        shown.retain(|n| changes(*n));
+    }
+    if shown.len() > MOST_ROWS {
+        let most = shown.len() - 1;
+        shown = (0..MOST_ROWS)
+            .map(|n| shown[n * most / (MOST_ROWS - 1)])
+            .collect();
+    }
+    shown.extend(fullest.into_iter().chain(waiting));
+    shown.extend([0, last]);
+    shown.sort_unstable();
+    shown.dedup();
+    shown
+}
+
 /// Who held the connections when most were taken, and who blocked whom when most waited.
 pub fn worst(of: &Postmortem) -> String {
     let servers = of.servers();
@@ -189,7 +212,7 @@ pub fn worst(of: &Postmortem) -> String {
             let on = server
                 .name()
                 .map_or(String::new(), |name| format!(" on {}", code(&name, false)));
-            worst_of(server, &on)
+            worst_of(server, &of.runs, &on)
         })
         .filter(|told| !told.is_empty())
         .collect();
@@ -199,17 +222,17 @@ pub fn worst(of: &Postmortem) -> String {
     }
 }
 
-fn worst_of(of: &Of<'_>, on: &str) -> String {
+fn worst_of(of: &Of<'_>, runs: &[Run], on: &str) -> String {
     let mut out = String::new();
     if let Some(peak) = &of.course.peak {
+        let slots = Slots::of(&peak.capacity);
         let _ = write!(
             out,
-            "### Who held the connections{on}\n\nAt {} UTC: {}; max_connections {}, less {} for superusers and {} reserved.\n\n",
+            "### Who held the connections{on}\n\nAt {} UTC: {}; max_connections {}, less {}.\n\n",
             Clock(None).tell(peak.at),
-            Slots::of(&peak.capacity).words(),
-            peak.capacity.max_connections,
-            peak.capacity.superuser_reserved,
-            peak.capacity.reserved
+            slots.words(),
+            slots.max_connections,
+            slots.kept()
         );
         let name = |name: &Option<String>, none: &str| match name.as_deref().unwrap_or_default() {
             "" => none.to_owned(),
@@ -264,7 +287,16 @@ fn worst_of(of: &Of<'_>, on: &str) -> String {
         };
         let report = &forest.report;
         let tree = report.data.table(&report.head, plain);
-        let lines: Vec<String> = tree.lines().filter_map(then).collect();
+        let since = report.head.taken_at;
+        let acts = || {
+            let runs = runs.iter().filter(|run| !run.dry_run && run.is_on(of));
+            runs.flat_map(|run| &run.acts)
+        };
+        let done = |pid: Pid| {
+            let of = |act: &&Act| act.pid == Some(pid.0) && act.at >= since && act.came.is_well();
+            acts().find(of).map(|act| Clock::time(act.at))
+        };
+        let lines = then(tree.lines(), &report.data.roots, &done);
         let _ = write!(
             out,
             "{gap}### Who blocked whom{on}\n\nAt {} UTC, the session at the root first:\n\n{}",
@@ -275,16 +307,39 @@ fn worst_of(of: &Of<'_>, on: &str) -> String {
     out
 }
 
-/// A line of the forest as it is told later: what could have been done, without the commands, whose sessions are gone.
-fn then(line: &str) -> Option<String> {
-    let bare = line.trim_start();
-    if bare.starts_with("psql ") || bare.starts_with("or psql ") {
-        return None;
+/// Lines of the forest as they are told later: what was done or could have been, without the commands, whose sessions are gone.
+fn then<'l>(
+    lines: impl Iterator<Item = &'l str>,
+    roots: &[Root],
+    done: &dyn Fn(Pid) -> Option<String>,
+) -> Vec<String> {
+    let mut roots = roots.iter();
+    let (mut pid, mut did) = (None, None);
+    let mut out = Vec::new();
+    for line in lines {
+        let bare = line.trim_start();
+        if bare.starts_with("psql ") || bare.starts_with("or psql ") {
+            continue;
+        }
+        let line = match (line.strip_prefix("   do: "), line.strip_prefix("   lost: ")) {
+            (Some(rest), _) => {
+                pid = roots.next().and_then(|root| root.remedy.pid);
+                did = pid.and_then(done);
+                match &did {
+                    Some(at) => format!("   done at {at}: {rest}"),
+                    None => format!("   what could have been done: {rest}"),
+                }
+            }
+            (_, Some(rest)) => {
+                let of = pid.map_or(String::new(), |pid| format!(" with pid {pid}"));
+                match did {
+                    Some(_) => format!("   lost{of}: {rest}"),
+                    None => format!("   what would have been lost{of}: {rest}"),
+                }
+            }
+            _ => line.to_owned(),
+        };
+        out.push(cut(&line, 240));
     }
-    let line = match (line.strip_prefix("   do: "), line.strip_prefix("   lost: ")) {
-        (Some(rest), _) => format!("   what could have been done: {rest}"),
-        (_, Some(rest)) => format!("   what would have been lost: {rest}"),
-        _ => line.to_owned(),
-    };
-    Some(cut(&line, 240))
+    out
 }

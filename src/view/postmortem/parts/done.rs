@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::super::escape::{cell, code, table, text};
 use super::opening::seen;
 use super::{Clock, LEFT};
-use crate::model::count;
+use crate::model::{RedactionLevel, count};
 use crate::postmortem::{Came, Postmortem, Run, Supply};
 
 pub fn done(of: &Postmortem) -> String {
@@ -52,6 +52,9 @@ pub fn done(of: &Postmortem) -> String {
         }
         let _ = write!(out, " In sum: {}.\n\n", text(&run.sum()));
         acts(&mut out, run, &mut clock);
+        if let Some(helped) = &run.helped {
+            let _ = write!(out, "Did it help? {}.\n\n", text(helped));
+        }
         if !run.left.is_empty() {
             let left: Vec<String> = run
                 .left
@@ -75,7 +78,7 @@ fn acts(out: &mut String, run: &Run, clock: &mut Clock) {
         .acts
         .iter()
         .map(|act| {
-            let came = cell(&act.came.words());
+            let came = cell(&act.words());
             let is_fault = !act.came.is_well() && !matches!(act.came, Came::SeenLater { .. });
             vec![
                 clock.tell(act.at),
@@ -96,7 +99,7 @@ fn acts(out: &mut String, run: &Run, clock: &mut Clock) {
         ("time (UTC)", LEFT),
         ("step", LEFT),
         ("effect", LEFT),
-        ("who it was", LEFT),
+        ("who it was before", LEFT),
         ("what came of it", LEFT),
     ];
     let _ = writeln!(out, "{}", table(&head, &rows));
@@ -105,13 +108,26 @@ fn acts(out: &mut String, run: &Run, clock: &mut Clock) {
 /// Where a walk left the book's straight way.
 pub fn departures(of: &Postmortem) -> String {
     let mut out = String::from("## The runbook\n\n");
-    if of.departures.is_empty() && of.unreached.is_empty() {
+    if of.departures.is_empty() && of.walked.is_empty() {
         out.push_str("No runbook was walked, or its journal wasn't given.\n");
         return out;
     }
-    if of.departures.is_empty() {
-        out.push_str("Nothing was left out, failed, or ran out of time.\n\n");
-    } else {
+    for walked in &of.walked {
+        if let Some((step, how)) = &walked.cut {
+            let _ = write!(
+                out,
+                "{} was left at {}, at none of its ends: {}.\n\n",
+                code(&walked.book, false),
+                code(step, false),
+                text(how)
+            );
+        }
+    }
+    let is_whole = of.walked.iter().all(|walked| walked.cut.is_none());
+    if of.departures.is_empty() && is_whole {
+        out.push_str("Nothing was left out, failed, or ran out of time.\n");
+    }
+    if !of.departures.is_empty() {
         let rows: Vec<Vec<String>> = of
             .departures
             .iter()
@@ -131,15 +147,6 @@ pub fn departures(of: &Postmortem) -> String {
             ("what happened there", LEFT),
         ];
         let _ = writeln!(out, "{}", table(&head, &rows));
-    }
-    for (book, steps) in of.unreached.iter().filter(|(_, steps)| !steps.is_empty()) {
-        let steps: Vec<String> = steps.iter().map(|step| code(step, false)).collect();
-        let _ = write!(
-            out,
-            "Steps of {} that no way led to: {}.\n\n",
-            code(book, false),
-            steps.join(", ")
-        );
     }
     format!("{}\n", out.trim_end())
 }
@@ -181,7 +188,7 @@ pub fn sources(of: &Postmortem) -> String {
         let captures = group.iter().map(|supply| supply.captures).sum();
         let gaps = match group.iter().map(|supply| supply.gaps).sum() {
             0 => String::new(),
-            n => format!(", {}", count(n, "gap")),
+            n => format!(", {n} missing"),
         };
         let names = match group {
             [one] => code(&one.name, false),
@@ -244,13 +251,12 @@ pub fn sources(of: &Postmortem) -> String {
             Clock(None).tell(run.began)
         );
     }
-    let mut rules: Vec<&str> = Vec::new();
-    for redaction in courses().flat_map(|course| &course.redactions) {
-        if rules.contains(&redaction.rule.as_str()) {
-            continue;
-        }
-        rules.push(&redaction.rule);
-        let _ = writeln!(out, "- texts: {}", text(&redaction.rule));
+    let has = |level| courses().any(|course| course.redactions.contains(&level));
+    if has(RedactionLevel::Redacted) {
+        out.push_str("- texts: redacted: values in statements are `?`, and of a statement that may hold a secret only its command is left\n");
+    }
+    if has(RedactionLevel::None) {
+        out.push_str("- texts: **not redacted**: only statements with passwords are reduced to their command\n");
     }
     if of.roles_only {
         out.push_str("- people are called by what they did; names in what they wrote are theirs to take out\n");

@@ -10,6 +10,9 @@ use crate::postmortem::{Drift, Match, Postmortem, Suggestion, shown};
 pub fn causes(of: &Postmortem) -> String {
     let servers = of.servers();
     if let [one] = servers.as_slice() {
+        if one.course.frames.is_empty() && one.causes.is_empty() {
+            return "## Probable cause\n\nNot known: there is no capture.\n".into();
+        }
         return format!("## Probable cause\n\n{}", speaks_for(one.causes));
     }
     let mut told: Vec<String> = servers

@@ -25,9 +25,14 @@ impl Clock {
     fn tell(&mut self, at: Timestamp) -> String {
         let day = at.utc().date_naive();
         match self.0.replace(day) == Some(day) {
-            true => at.utc().format("%H:%M:%S").to_string(),
+            true => Self::time(at),
             false => at.utc().format("%Y-%m-%d %H:%M:%S").to_string(),
         }
+    }
+
+    /// Without its day.
+    fn time(at: Timestamp) -> String {
+        at.utc().format("%H:%M:%S").to_string()
     }
 
     /// From then to then; the same second once.

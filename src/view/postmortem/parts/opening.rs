@@ -6,7 +6,7 @@ use super::super::escape::{cell, code, table, text};
 use super::course::heading;
 use super::{Clock, LEFT, capital};
 use crate::model::{Severity, count};
-use crate::postmortem::{Bounds, Entry, Of, Postmortem, Run, Supply};
+use crate::postmortem::{Bounds, Entry, Gap, Of, Postmortem, Run, Supply};
 
 fn alert(out: &mut String, kind: &str, line: &str) {
     let _ = write!(out, "> [!{kind}]\n> {line}\n\n");
@@ -47,14 +47,13 @@ pub fn notices(of: &Postmortem) -> String {
         alert(
             &mut out,
             "WARNING",
-            &format!("**Partial**: {partial}. What isn't in it isn't known, and isn't nothing."),
+            &format!(
+                "**Partial**: {partial}. It ends early or isn't sealed; what it lacks is not known."
+            ),
         );
     }
     if !of.gaps.is_empty() {
-        let line = format!(
-            "**{}** in the captures: see the timeline.",
-            count(of.gaps.len(), "gap")
-        );
+        let line = format!("**{}**: see the timeline.", missing(&of.gaps));
         alert(&mut out, "NOTE", &line);
     }
     let servers = of.servers();
@@ -78,6 +77,19 @@ pub fn notices(of: &Postmortem) -> String {
         "" => String::new(),
         text => format!("{text}\n"),
     }
+}
+
+/// `8 captures failed, and 1 other part is missing`
+fn missing(gaps: &[Gap]) -> String {
+    let failed = gaps.iter().filter(|gap| gap.is_capture()).count();
+    let others = match gaps.len() - failed {
+        0 => None,
+        1 => Some("1 other part is missing".to_owned()),
+        n => Some(format!("{n} other parts are missing")),
+    };
+    let failed = (failed > 0).then(|| format!("{} failed", count(failed, "capture")));
+    let all: Vec<String> = failed.into_iter().chain(others).collect();
+    all.join(", and ")
 }
 
 /// A server, and from when to when there are captures of it.
@@ -143,8 +155,8 @@ pub fn found(of: &Postmortem) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "## Bounds of the impact\n\nWhat lies between two captures isn't known: each finding began after the second column, was seen \
-         from the third to the fourth, and was over by the fifth. Times are UTC, by the server's clock.\n\n",
+        "## What was found, and when\n\nTimes are UTC, by the server's clock. Between two captures nobody looked: it began after \
+         the last one without it, or when its age says, and was over by the next one without it. _captures_: in how many of them it is.\n\n",
     );
     out.push_str(&tables.join("\n"));
     out
@@ -160,6 +172,7 @@ fn found_on(of: &Of<'_>) -> String {
         .map(|seen| {
             let Bounds {
                 not_before,
+                since,
                 first,
                 last,
                 not_after,
@@ -172,10 +185,14 @@ fn found_on(of: &Of<'_>) -> String {
             };
             vec![
                 format!("{} ({severity})", code(seen.id.name(), true)),
-                clock.maybe(not_before, "not known"),
+                match (since, not_before) {
+                    (Some(since), _) => format!("{}, by its age", clock.tell(since)),
+                    (None, Some(before)) => format!("after {}", clock.tell(before)),
+                    (None, None) => "not known".into(),
+                },
                 clock.tell(first),
                 clock.tell(last),
-                clock.maybe(not_after, "not over at the last capture"),
+                clock.maybe(not_after, "still there"),
                 format!("{} of {total}{breaks}", seen.captures),
                 cell(&seen.title),
             ]
@@ -183,7 +200,7 @@ fn found_on(of: &Of<'_>) -> String {
         .collect();
     let head = [
         ("finding", LEFT),
-        ("began after", LEFT),
+        ("began", LEFT),
         ("first seen", LEFT),
         ("last seen", LEFT),
         ("over by", LEFT),
