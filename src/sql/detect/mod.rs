@@ -2,6 +2,7 @@
 //! They are the last net, behind the masking of literals: the text of a bundle is searched with them before it is sealed.
 
 mod decoded;
+mod extent;
 mod keyed;
 mod numbers;
 mod random;
