@@ -291,6 +291,43 @@ async fn a_server_that_is_gone() {
     assert_eq!(from(&["triage"], &bundle).code, 65);
 }
 
+/// A login that is called as its schema is, and spelt in another case: the capture is sealed, whatever the key.
+#[tokio::test]
+async fn tokens_stand_in_statements() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec(server.superuser(), "postgres");
+    let boss = client(&spec, "boss").await;
+    sql(
+        &boss,
+        "CREATE ROLE storefront LOGIN; CREATE SCHEMA storefront",
+    )
+    .await;
+    sql(
+        &boss,
+        "CREATE TABLE storefront.orders (); GRANT ALL ON SCHEMA storefront TO storefront",
+    )
+    .await;
+    sql(&boss, "GRANT ALL ON storefront.orders TO storefront").await;
+    let mut all = Vec::new();
+    for statement in [
+        "select count(*) from storefront.orders",
+        "select count(*) from STOREFRONT.orders",
+        "select count(*) from \"storefront\".orders as Storefront",
+    ] {
+        let one = client(&server.spec("storefront", "postgres"), "web").await;
+        sql(&one, statement).await;
+        all.push(one);
+    }
+    for _ in 0..6 {
+        let place = folder();
+        let out = place.path().display().to_string();
+        stanch_as(&spec, &["capture", "--tokens", "--out", &out]).expect_code(0);
+        let text = text_of(&only(place.path()));
+        assert!(text.contains("select count(*) from user_"), "{text}");
+        assert!(!text.to_lowercase().contains("storefront"), "{text}");
+    }
+}
+
 /// No slot for anybody is a frame as well.
 #[tokio::test]
 async fn a_full_server() {
