@@ -690,6 +690,56 @@ fn a_file_that_was_written_otherwise_is_not_sealed() {
     assert!(error.to_string().contains(":0: not-as-written"), "{error}");
 }
 
+/// As one that was changed: it is no evidence.
+#[test]
+fn a_frame_that_was_added_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    ended(&mut written(&root));
+    let sealed = place.path().join("one.tar.zst");
+    let manifest = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
+    let manifest = serde_json::to_vec(&manifest.manifest).expect("JSON");
+    let mut files = vec![("one/manifest.json".to_owned(), manifest)];
+    let bundle = Bundle::open(&sealed).expect("a bundle");
+    let last = bundle.frames().last().expect("a frame").clone();
+    let forged = last.path.replacen("/0", "/9", 1);
+    bundle
+        .each(&mut |name, bytes| {
+            files.push((format!("one/{name}"), bytes.to_vec()));
+            if name == last.path {
+                files.push((format!("one/{forged}"), bytes.to_vec()));
+            }
+            Ok(())
+        })
+        .expect("read");
+    let entries: Vec<Entry<'_>> = files
+        .iter()
+        .map(|(path, bytes)| Entry {
+            path,
+            kind: tar::EntryType::Regular,
+            link: None,
+            bytes,
+        })
+        .collect();
+    let changed = archive(place.path(), &entries);
+    let refused = |error: BundleError| {
+        let text = error.to_string();
+        assert!(text.contains("wasn't there when it was sealed"), "{text}");
+    };
+    refused(load(&changed, When::Last).map(drop).expect_err("forged"));
+    load(&changed, When::First).expect("as it was sealed");
+    let bundle = Bundle::open(&changed).expect("a bundle");
+    refused(bundle.read(&forged).expect_err("forged"));
+    let mut faults = 0;
+    let mut each = |_: &_, frame: Result<Snapshot, BundleError>| {
+        faults += usize::from(frame.is_err());
+    };
+    bundle.each_frame(&mut each).expect("read");
+    assert_eq!(faults, 1);
+    let frames: Vec<_> = bundle.into_frames().expect("read").collect();
+    assert_eq!(frames.iter().filter(|frame| frame.is_err()).count(), 1);
+}
+
 /// Whatever stands behind the end, and a manifest that was taken out, are found by whoever opens it.
 #[test]
 fn what_was_added_or_taken_out_is_refused() {
