@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use stanch::bundle::{
     self, Bundle, BundleError, End, Folder, Gap, Head, Kept, KnownSecrets, SealError,
@@ -738,6 +739,53 @@ fn a_frame_that_was_added_is_refused() {
     assert_eq!(faults, 1);
     let frames: Vec<_> = bundle.into_frames().expect("read").collect();
     assert_eq!(frames.iter().filter(|frame| frame.is_err()).count(), 1);
+}
+
+/// A time of the day that two days have is neither's.
+#[test]
+fn a_time_of_several_days_is_told() {
+    let place = tempfile::tempdir().expect("a folder");
+    let mut snapshot = planted(Place::ApplicationName, "x");
+    let root = place.path().join("one");
+    let mut folder = Folder::create(root.clone(), &head(&snapshot), MOST).expect("a folder");
+    for at in [
+        "2026-12-01T12:00:00.5Z",
+        "2026-12-01T23:59:56.5Z",
+        "2026-12-02T11:00:00.5Z",
+        "2026-12-02T23:59:56.5Z",
+    ] {
+        snapshot.taken_at = serde_json::from_value(at.into()).expect("a time");
+        folder.frame(&snapshot).expect("written");
+    }
+    ended(&mut folder);
+    // As the command line reads it: to the end of what is said.
+    let end = "23:59:56.999999".parse().expect("a time");
+    let error = load(&root, When::Clock(end))
+        .map(drop)
+        .expect_err("two days have it");
+    let text = error.to_string();
+    assert!(
+        text.contains("--at 2026-12-01T23:59:56Z") && text.contains("--at 2026-12-02T23:59:56Z"),
+        "{text}"
+    );
+    let once = When::Clock("11:00:59.999999".parse().expect("a time"));
+    assert_eq!(load(&root, once).expect("one day has it").number, 3);
+    let show = |path: &Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_stanch"))
+            .args(["bundle", "show"])
+            .arg(path)
+            .output()
+            .expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let one = place.path().join("one.json");
+    bundle::write(&one, &snapshot).expect("written");
+    let single = show(&one);
+    assert!(single.contains("(one saved snapshot)"), "{single}");
+    let shown = show(&root);
+    for line in ["2026-12-01T23:59:56Z", "2026-12-02T11:00:00Z"] {
+        assert!(shown.contains(line), "{shown}");
+    }
 }
 
 /// Whatever stands behind the end, and a manifest that was taken out, are found by whoever opens it.
