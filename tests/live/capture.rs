@@ -291,6 +291,36 @@ async fn a_server_that_is_gone() {
     assert_eq!(from(&["triage"], &bundle).code, 65);
 }
 
+/// Round after round away for one reason: told once, and how often.
+#[tokio::test]
+async fn a_server_that_stays_away_is_told_once() {
+    let place = folder();
+    let out = place.path().display().to_string();
+    let capture = run(command(&[
+        "capture",
+        "--every",
+        "100ms",
+        "--for",
+        "1s",
+        "--out",
+        &out,
+        "-h",
+        "/nonexistent",
+        "-p",
+        "5999",
+    ]));
+    assert_eq!(capture.code, 3, "{capture:?}");
+    let told = capture.stderr.matches("/nonexistent").count();
+    let again = capture.stderr.matches("the same").count();
+    assert!(told < 4 && again == 1, "{}", capture.stderr);
+    let none = run(command(&["capture", "--for", "0", "--out", &out]));
+    assert_eq!(none.code, 64, "{none:?}");
+    let bundle = only(place.path()).display().to_string();
+    let seal = run(command(&["bundle", "seal", &bundle, "--allow", "nope=x"]));
+    assert_eq!(seal.code, 64, "{seal:?}");
+    assert!(seal.stderr.contains("values-in-statement"), "{seal:?}");
+}
+
 /// A login that is called as its schema is, and spelt in another case: the capture is sealed, whatever the key.
 #[tokio::test]
 async fn tokens_stand_in_statements() {
