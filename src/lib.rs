@@ -22,7 +22,7 @@
 //! | [`analysis`] | pure: snapshot → report | model, sql, keys |
 //! | [`postmortem`] | pure: journal, captures and log moments → one document; what people write in it is kept | model, analysis, budget, runbook, journal |
 //! | [`view`] | report → bytes | model, analysis, budget, postmortem |
-//! | [`journal`] | what was done, one line an event, on disk before and after each effect | model |
+//! | [`journal`] | what was done, one line an event, on disk before and after each effect | model, sql |
 //! | [`action`] | the only module that changes a server: the guard, and the signal that is checked once more | model, sql, journal, source |
 //! | [`runbook`] | pure: YAML books read and checked with every fault at its place, and where one goes on | model, sql, yaml |
 //! | [`operate`] | carries decisions out: choose, ask, act batch by batch, measure again; walks a book | model, source, bundle, analysis, action, journal, config, runbook |

@@ -25,6 +25,23 @@ pub struct Hit {
 
 const OWN: &str = "known-secret";
 
+/// Rules of the gate beside those of [`sql::Rule`].
+const OF_FILES: [&str; 7] = [
+    "values-in-statement",
+    "statement-with-secret",
+    "setting",
+    "not-redacted",
+    "not-as-kept",
+    "not-as-written",
+    "not-a-snapshot",
+];
+
+/// By which something may be found that a person can let through.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    let likely = sql::Rule::ALL.iter().map(|rule| rule.name());
+    likely.chain(OF_FILES)
+}
+
 impl Hit {
     /// A secret that this process was given.
     pub fn is_own(&self) -> bool {

@@ -19,7 +19,7 @@ pub use columns::{Class, class, shown};
 pub use error::BundleError;
 pub use folder::{Folder, Kept};
 pub use format::{ReadError, read, write, write_bytes};
-pub use gate::Hit;
+pub use gate::{Hit, rules};
 pub use known::KnownSecrets;
 pub use layout::{
     Allowance, BUNDLE_FORMAT, End, FrameRef, Gap, Head, Manifest, RedisRef, Sealed, stamp,

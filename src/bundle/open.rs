@@ -247,14 +247,14 @@ impl Bundle {
         }
     }
 
-    /// One file.
+    /// One file, as it was sealed.
     ///
     /// # Errors
-    /// When it isn't there, or can't be read.
+    /// When it isn't there, was changed or added since, or can't be read.
     pub fn read(&self, name: &str) -> Result<Vec<u8>, BundleError> {
-        match self.kind {
-            Kind::Single => fs::read(&self.path).map_err(|error| self.io(error)),
-            Kind::Folder => read_file(&self.path, name),
+        let bytes = match self.kind {
+            Kind::Single => fs::read(&self.path).map_err(|error| self.io(error))?,
+            Kind::Folder => read_file(&self.path, name)?,
             Kind::Sealed => {
                 let mut found = None;
                 self.each(&mut |at, bytes| {
@@ -266,9 +266,11 @@ impl Bundle {
                 found.ok_or_else(|| BundleError::Damaged {
                     path: self.path.clone(),
                     what: format!("{name} isn't in it"),
-                })
+                })?
             }
-        }
+        };
+        self.check(name, &bytes)?;
+        Ok(bytes)
     }
 
     /// One frame.
@@ -299,15 +301,25 @@ impl Bundle {
 
     /// A frame, as it was sealed.
     fn parsed(&self, name: &str, bytes: &[u8]) -> Result<Snapshot, BundleError> {
-        let listed = self.manifest.iter().flat_map(|manifest| &manifest.files);
-        let listed = listed.into_iter().find(|file| file.path == name);
-        if listed.is_some_and(|file| file.sha256 != hex(&Sha256::digest(bytes))) {
-            return Err(BundleError::Damaged {
-                path: self.place(name),
-                what: "it was changed after it was sealed".into(),
-            });
-        }
+        self.check(name, bytes)?;
         Ok(format::parse(&self.place(name), bytes)?)
+    }
+
+    /// It is what the manifest says, where there is one.
+    fn check(&self, name: &str, bytes: &[u8]) -> Result<(), BundleError> {
+        let Some(manifest) = &self.manifest else {
+            return Ok(());
+        };
+        let listed = manifest.files.iter().find(|file| file.path == name);
+        let what = match listed {
+            Some(file) if file.sha256 == hex(&Sha256::digest(bytes)) => return Ok(()),
+            Some(_) => "it was changed after it was sealed",
+            None => "it wasn't there when it was sealed",
+        };
+        Err(BundleError::Damaged {
+            path: self.place(name),
+            what: what.into(),
+        })
     }
 
     /// Every frame in the order in which they were taken, read one at a time as they are asked for.

@@ -141,7 +141,7 @@ impl Journal {
         Ok((journal, records))
     }
 
-    /// Writes one event; it is on disk when this returns.
+    /// Writes one event, without what is secret in it; it is on disk when this returns.
     ///
     /// # Errors
     /// When it isn't.
@@ -150,7 +150,7 @@ impl Journal {
             seq: self.seq,
             at: (self.clock)(),
             prev: self.prev.clone(),
-            event,
+            event: event.shown(),
         };
         let mut line =
             serde_json::to_string(&record).map_err(|error| at(&self.path)(error.into()))?;
@@ -247,7 +247,9 @@ pub fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
             return Err(damaged(number, "it doesn't follow the line before it"));
         }
         prev = hash(whole);
-        records.push(record);
+        // Older versions wrote more than is shown.
+        let event = record.event.shown();
+        records.push(Record { event, ..record });
         line.clear();
     }
     Ok(records)
@@ -263,6 +265,55 @@ mod tests {
 
     fn stopped(why: &str) -> Event {
         Event::Stopped { why: why.into() }
+    }
+
+    #[test]
+    fn no_secret_is_written_and_none_that_was_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut journal = Journal::create(folder.path(), "run", now).expect("a journal");
+        let secret = "got postgres://u:hunter60x@h/d";
+        for event in [
+            stopped(secret),
+            Event::BookEnd { end: secret.into() },
+            Event::Note {
+                step: "x".into(),
+                question: secret.into(),
+                text: "password=hunter60x, says alice@example.com".into(),
+            },
+            Event::Expectation {
+                step: "x".into(),
+                that: "false".into(),
+                held: false,
+                say: Some(secret.into()),
+            },
+            Event::Book {
+                id: "x".into(),
+                sha256: String::new(),
+                inputs: [("pw".to_owned(), "hunter60x".to_owned())].into(),
+                texts: Vec::new(),
+                file: None,
+            },
+            Event::Computed {
+                step: "x".into(),
+                vars: serde_json::Map::from_iter([("url".to_owned(), secret.into())]),
+            },
+        ] {
+            journal.write(event).expect("written");
+        }
+        let text = fs::read_to_string(journal.path()).expect("text");
+        assert!(!text.contains("hunter60x"), "{text}");
+        assert!(text.contains("alice@example.com"), "{text}");
+        // As an older version wrote it.
+        let old = Record {
+            seq: 0,
+            at: now(),
+            prev: String::new(),
+            event: stopped(secret),
+        };
+        let old = serde_json::to_string(&old).expect("JSON");
+        fs::write(journal.path(), format!("{old}\n")).expect("written");
+        let records = read(journal.path()).expect("records");
+        assert!(!format!("{records:?}").contains("hunter60x"), "{records:?}");
     }
 
     #[test]

@@ -4,7 +4,9 @@
 mod event;
 mod file;
 mod lock;
+mod redact;
 
 pub use event::{Effect, Event, Left, Record};
 pub use file::{Journal, JournalError, all, hash, is_written, read};
 pub use lock::{Holder, TargetLock};
+pub use redact::{is_hidden, shown, shown_value};

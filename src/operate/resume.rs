@@ -6,7 +6,7 @@ use serde_json::json;
 use super::act::ActError;
 use super::book::{Run, Said};
 use super::past::{Known, Past, PastEffect, PastStep};
-use crate::journal::{Effect, Event};
+use crate::journal::{Effect, Event, is_hidden};
 use crate::model::{Signal, Snapshot};
 use crate::runbook::Kind;
 use crate::runbook::walk::{Came, Ended, Next};
@@ -98,7 +98,7 @@ impl Run<'_> {
                 }
                 _ => {}
             }
-            self.walk.recall(step, &past.vars);
+            self.walk.recall(step, &past.vars, is_hidden);
             self.computed
                 .insert(step.id.text.clone(), past.vars.clone());
         }

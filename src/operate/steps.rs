@@ -10,7 +10,7 @@ use super::act::ActError;
 use super::book::{Over, Run, Said, Seen};
 use super::world::{Found, Unread};
 use crate::bundle;
-use crate::journal::Event;
+use crate::journal::{Event, shown};
 use crate::model::Millis;
 use crate::runbook::walk::{Came, Ended};
 use crate::runbook::{Ask, Note, Poll, Step};
@@ -286,7 +286,7 @@ impl Run<'_> {
                 action.title, action.owner, action.due
             );
             self.walker.note(&format!("to do: {text}"));
-            if !done.contains(&text) {
+            if !done.contains(&shown(&text)) {
                 self.noted(step, "to do", &text)?;
             }
         }

@@ -1,5 +1,7 @@
 //! Command lines as they may be written down and shown: without what looks like a password.
 
+use crate::sql;
+
 const SECRETS: [&str; 8] = [
     "password",
     "passwd",
@@ -15,10 +17,15 @@ const NOT_SHOWN: &str = "(not shown)";
 /// Each argument of a command line, or that it isn't shown.
 pub fn masked(argv: &[String]) -> Vec<String> {
     let mut after_flag = false;
+    let mut line = String::new();
     argv.iter()
         .map(|arg| {
-            let hidden = std::mem::replace(&mut after_flag, is_secret_flag(arg));
-            match hidden {
+            let after = std::mem::replace(&mut after_flag, is_secret_flag(arg));
+            line.push_str(arg);
+            // What a whole command line tells: `redis-cli -a …`, `curl -u …`.
+            let told = !sql::without_credentials(&line).ends_with(arg.as_str());
+            line.push(' ');
+            match after || told && one(arg) == *arg {
                 true => NOT_SHOWN.to_owned(),
                 false => one(arg),
             }
@@ -78,6 +85,10 @@ mod tests {
             &["curl", "-H", "Authorization: Bearer hunter2"],
             &["curl", "-H", "X-Token: hunter2"],
             &["x", "DB_PASSWORD=hunter2"],
+            &["x", "postgres://a:b/hunter2@h/d"],
+            &["curl", "-u", "bob:b\"hunter2", "https://h"],
+            &["redis-cli", "-h", "h", "-a", "hunter2", "ping"],
+            &["mysql", "-phunter2"],
             &[
                 "x",
                 "\u{130}\u{130}\u{130}\u{130}\u{130}\u{130}://a:hunter2@h",

@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json};
 
 use super::cond::{ROOTS, Scope};
 use super::fault::{Fault, Place, meant};
+use crate::sql;
 
 /// A text that could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl Text {
         })
     }
 
-    /// As it is shown; `own` is what the step itself found, whose fields may be said without its name. What isn't known is
+    /// As it is shown, without what is secret in what was found; `own` is what the step itself found, whose fields may be said without its name. What isn't known is
     /// said to be that: a text never ends a run.
     pub fn told(&self, scope: &Scope, own: Option<&Json>) -> String {
         if !self.is_template() {
@@ -92,7 +93,10 @@ impl Text {
             context.insert(name.into(), Json::Object(map.clone()));
         }
         let rendered = environment().render_str(&self.text, minijinja::value::Serde(&context));
-        rendered.unwrap_or_else(|_| format!("{} (not all of it is known)", self.text))
+        match rendered {
+            Ok(text) => sql::without_credentials(&text).into_owned(),
+            Err(_) => format!("{} (not all of it is known)", self.text),
+        }
     }
 }
 
@@ -120,6 +124,12 @@ mod tests {
         assert_eq!(told("{{ used_pct }} %"), "91.5 %");
         assert_eq!(told("{{ steps.picture.capacity.used_pct }}"), "91.5");
         assert!(told("{{ steps.other.x }}").contains("not all of it is known"));
+        let found = serde_json::json!({ "stdout": "password=hunter60x by alice@example.com" });
+        let told = read("got {{ stdout }}").told(&Scope::default(), Some(&found));
+        assert!(
+            !told.contains("hunter60x") && told.ends_with("alice@example.com"),
+            "{told}"
+        );
         assert!(Text::read("{{ a b }}", Place::default()).is_err());
         assert!(Text::read("{% for x in y %}{% endfor %}", Place::default()).is_err());
         assert_eq!(

@@ -9,6 +9,7 @@ use super::book::{Book, End, Include, Input, InputKind, Kind, Operand, Step, Val
 use super::cond::Scope;
 use super::read::time;
 use super::text::Text;
+use crate::sql;
 
 /// How a step came out, as far as the way depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,15 +103,16 @@ impl Ended {
         }
     }
 
-    /// For a person.
+    /// For a person, without what is secret in what others said.
     pub fn told(&self) -> String {
-        match self {
+        let text = match self {
             Self::At(end) => end.word().to_owned(),
             Self::NeedsHuman(question) => format!("needs a human: {question}"),
             Self::Stopped => "stopped by the operator".into(),
             Self::Failed(why) => format!("failed: {why}"),
             Self::Unknown(why) => format!("could not tell: {why}"),
-        }
+        };
+        sql::without_credentials(&text).into_owned()
     }
 }
 
@@ -281,10 +283,21 @@ impl<'b> Walk<'b> {
             .collect()
     }
 
-    /// What it had computed before the run was interrupted stands.
-    pub fn recall(&mut self, step: &Step, vars: &serde_json::Map<String, Json>) {
+    /// What it had computed before the run was interrupted stands. What the journal doesn't show of it isn't known, whatever
+    /// would be computed now.
+    pub fn recall(
+        &mut self,
+        step: &Step,
+        vars: &serde_json::Map<String, Json>,
+        is_hidden: fn(&str) -> bool,
+    ) {
         let known = &mut self.scope_mut(&step.book).vars;
-        known.extend(vars.clone());
+        for (name, value) in vars {
+            match value.as_str().is_some_and(is_hidden) {
+                true => known.remove(name),
+                false => known.insert(name.clone(), value.clone()),
+            };
+        }
     }
 
     pub fn answered(&mut self, step: &Step, answer: &str) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chrono::{NaiveTime, Utc};
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 
 use crate::bundle::{Bundle, BundleError, FrameRef, RedisRef};
 use crate::model::{Snapshot, Timestamp};
@@ -18,8 +18,8 @@ pub enum When {
     /// From 1.
     Number(usize),
     /// The last one taken by then.
-    At(chrono::DateTime<Utc>),
-    /// The same, at a time of the day on which the capture began (or, where that is over, of the next).
+    At(DateTime<Utc>),
+    /// The same, at a time of the day: of the one day on which the capture has it.
     Clock(NaiveTime),
 }
 
@@ -103,11 +103,25 @@ pub fn choose<W: Ord>(
         }
         When::At(then) => by(Timestamp::new(then)),
         When::Clock(time) => {
-            let day = first.at.utc().date_naive();
-            let then = day.and_time(time).and_utc();
-            let next = then + chrono::Duration::days(1);
-            let passed_midnight = then < first.at.utc() && next <= last.at.utc();
-            by(Timestamp::new(if passed_midnight { next } else { then }))
+            let all = days_of(first.at.utc(), last.at.utc(), time);
+            let mut meant = Vec::new();
+            for then in &all {
+                meant.push(by(Timestamp::new(*then))?);
+            }
+            meant.dedup_by_key(|frame| frame.number);
+            match (&meant[..], &all[..]) {
+                ([frame], _) => Ok(frame.clone()),
+                (_, [one, .., other]) => Err(none(format!(
+                    "{} is there on several days: --at {} to --at {}",
+                    time.format("%H:%M:%S"),
+                    one.format("%Y-%m-%dT%H:%M:%SZ"),
+                    other.format("%Y-%m-%dT%H:%M:%SZ")
+                ))),
+                // Before it or after it: of the day on which it began.
+                _ => by(Timestamp::new(
+                    first.at.utc().date_naive().and_time(time).and_utc(),
+                )),
+            }
         }
         When::Worst => {
             let mut worst: Option<(W, FrameRef)> = None;
@@ -122,6 +136,21 @@ pub fn choose<W: Ord>(
             Ok(worst.map_or_else(|| last.clone(), |(_, frame)| frame))
         }
     }
+}
+
+/// When it was this time of the day between two times; a minute that has begun may be meant to its end.
+fn days_of(from: DateTime<Utc>, to: DateTime<Utc>, time: NaiveTime) -> Vec<DateTime<Utc>> {
+    // Longer than any capture, and a bundle may say what it likes.
+    const MOST: usize = 400;
+    let minute = TimeDelta::minutes(1);
+    let to = to.checked_add_signed(minute).unwrap_or(to);
+    let first = from.date_naive().and_time(time).and_utc();
+    std::iter::successors(Some(first), |then| {
+        then.checked_add_signed(TimeDelta::days(1))
+    })
+    .take(MOST)
+    .filter(|then| (from..=to).contains(then))
+    .collect()
 }
 
 /// A report of Redis out of a file or a bundle, and where it was found. Of a bundle the one nearest to the frame that is meant.

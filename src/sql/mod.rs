@@ -17,7 +17,7 @@ pub use detect::{Hit, Rule, detect, detect_named, hits, named_hits};
 pub use lexer::{Token, tokens};
 pub use mask::{Masked, masked, shown};
 pub use normalise::fingerprint;
-pub use plain::{name_redacted, redacted};
+pub use plain::{name_redacted, redacted, without_credentials};
 pub use quote::{identifier, literal};
 pub use readonly::{doubts, one_read, params};
 pub use secrets::{REDACTION_RULE, has_password, reduce_secret};

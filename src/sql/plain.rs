@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::detect::{Hit, Rule, hits, named_hits, random_part};
+use super::detect::{Hit, Rule, credential_hits, hits, named_hits, random_part};
 
 /// How often a text is looked at again: what was taken out may bring other pieces together.
 const MAX_ROUNDS: usize = 4;
@@ -18,6 +18,11 @@ pub fn redacted(text: &str) -> Cow<'_, str> {
 /// The same for a name, by the rules of [`super::detect_named`]: only what has the unmistakable shape of a secret.
 pub fn name_redacted(name: &str) -> Cow<'_, str> {
     replaced(name, named_hits)
+}
+
+/// The same for what is kept of a run and shown of it: without passwords, keys and tokens; addresses and ids stay.
+pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    replaced(text, credential_hits)
 }
 
 fn replaced(text: &str, find: fn(&str) -> Vec<Hit>) -> Cow<'_, str> {

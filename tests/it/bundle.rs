@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use stanch::bundle::{
     self, Bundle, BundleError, End, Folder, Gap, Head, Kept, KnownSecrets, SealError,
@@ -688,6 +689,103 @@ fn a_file_that_was_written_otherwise_is_not_sealed() {
     let to = place.path().join("x.tar.zst");
     let error = bundle::seal(&root, &to, &nothing(), &[]).expect_err("refused");
     assert!(error.to_string().contains(":0: not-as-written"), "{error}");
+}
+
+/// As one that was changed: it is no evidence.
+#[test]
+fn a_frame_that_was_added_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    ended(&mut written(&root));
+    let sealed = place.path().join("one.tar.zst");
+    let manifest = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
+    let manifest = serde_json::to_vec(&manifest.manifest).expect("JSON");
+    let mut files = vec![("one/manifest.json".to_owned(), manifest)];
+    let bundle = Bundle::open(&sealed).expect("a bundle");
+    let last = bundle.frames().last().expect("a frame").clone();
+    let forged = last.path.replacen("/0", "/9", 1);
+    bundle
+        .each(&mut |name, bytes| {
+            files.push((format!("one/{name}"), bytes.to_vec()));
+            if name == last.path {
+                files.push((format!("one/{forged}"), bytes.to_vec()));
+            }
+            Ok(())
+        })
+        .expect("read");
+    let entries: Vec<Entry<'_>> = files
+        .iter()
+        .map(|(path, bytes)| Entry {
+            path,
+            kind: tar::EntryType::Regular,
+            link: None,
+            bytes,
+        })
+        .collect();
+    let changed = archive(place.path(), &entries);
+    let refused = |error: BundleError| {
+        let text = error.to_string();
+        assert!(text.contains("wasn't there when it was sealed"), "{text}");
+    };
+    refused(load(&changed, When::Last).map(drop).expect_err("forged"));
+    load(&changed, When::First).expect("as it was sealed");
+    let bundle = Bundle::open(&changed).expect("a bundle");
+    refused(bundle.read(&forged).expect_err("forged"));
+    let mut faults = 0;
+    let mut each = |_: &_, frame: Result<Snapshot, BundleError>| {
+        faults += usize::from(frame.is_err());
+    };
+    bundle.each_frame(&mut each).expect("read");
+    assert_eq!(faults, 1);
+    let frames: Vec<_> = bundle.into_frames().expect("read").collect();
+    assert_eq!(frames.iter().filter(|frame| frame.is_err()).count(), 1);
+}
+
+/// A time of the day that two days have is neither's.
+#[test]
+fn a_time_of_several_days_is_told() {
+    let place = tempfile::tempdir().expect("a folder");
+    let mut snapshot = planted(Place::ApplicationName, "x");
+    let root = place.path().join("one");
+    let mut folder = Folder::create(root.clone(), &head(&snapshot), MOST).expect("a folder");
+    for at in [
+        "2026-12-01T12:00:00.5Z",
+        "2026-12-01T23:59:56.5Z",
+        "2026-12-02T11:00:00.5Z",
+        "2026-12-02T23:59:56.5Z",
+    ] {
+        snapshot.taken_at = serde_json::from_value(at.into()).expect("a time");
+        folder.frame(&snapshot).expect("written");
+    }
+    ended(&mut folder);
+    // As the command line reads it: to the end of what is said.
+    let end = "23:59:56.999999".parse().expect("a time");
+    let error = load(&root, When::Clock(end))
+        .map(drop)
+        .expect_err("two days have it");
+    let text = error.to_string();
+    assert!(
+        text.contains("--at 2026-12-01T23:59:56Z") && text.contains("--at 2026-12-02T23:59:56Z"),
+        "{text}"
+    );
+    let once = When::Clock("11:00:59.999999".parse().expect("a time"));
+    assert_eq!(load(&root, once).expect("one day has it").number, 3);
+    let show = |path: &Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_stanch"))
+            .args(["bundle", "show"])
+            .arg(path)
+            .output()
+            .expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let one = place.path().join("one.json");
+    bundle::write(&one, &snapshot).expect("written");
+    let single = show(&one);
+    assert!(single.contains("(one saved snapshot)"), "{single}");
+    let shown = show(&root);
+    for line in ["2026-12-01T23:59:56Z", "2026-12-02T11:00:00Z"] {
+        assert!(shown.contains(line), "{shown}");
+    }
 }
 
 /// Whatever stands behind the end, and a manifest that was taken out, are found by whoever opens it.

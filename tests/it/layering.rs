@@ -51,7 +51,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("source", &["model", "bundle", "sql", "keys"]),
         ("analysis", &["model", "sql", "keys"]),
         ("keys", &["model"]),
-        ("journal", &["model"]),
+        ("journal", &["model", "sql"]),
         ("action", &["model", "sql", "journal", "source"]),
         (
             "operate",

@@ -305,6 +305,73 @@ async fn a_server_that_is_gone() {
     assert_eq!(from(&["triage"], &bundle).code, 65);
 }
 
+/// Round after round away for one reason: told once, and how often.
+#[tokio::test]
+async fn a_server_that_stays_away_is_told_once() {
+    let place = folder();
+    let out = place.path().display().to_string();
+    let capture = run(command(&[
+        "capture",
+        "--every",
+        "100ms",
+        "--for",
+        "1s",
+        "--out",
+        &out,
+        "-h",
+        "/nonexistent",
+        "-p",
+        "5999",
+    ]));
+    assert_eq!(capture.code, 3, "{capture:?}");
+    let told = capture.stderr.matches("/nonexistent").count();
+    let again = capture.stderr.matches("the same").count();
+    assert!(told < 4 && again == 1, "{}", capture.stderr);
+    let none = run(command(&["capture", "--for", "0", "--out", &out]));
+    assert_eq!(none.code, 64, "{none:?}");
+    let bundle = only(place.path()).display().to_string();
+    let seal = run(command(&["bundle", "seal", &bundle, "--allow", "nope=x"]));
+    assert_eq!(seal.code, 64, "{seal:?}");
+    assert!(seal.stderr.contains("values-in-statement"), "{seal:?}");
+}
+
+/// A login that is called as its schema is, and spelt in another case: the capture is sealed, whatever the key.
+#[tokio::test]
+async fn tokens_stand_in_statements() {
+    let server = harness::server(&[]).await;
+    let spec = server.spec(server.superuser(), "postgres");
+    let boss = client(&spec, "boss").await;
+    sql(
+        &boss,
+        "CREATE ROLE storefront LOGIN; CREATE SCHEMA storefront",
+    )
+    .await;
+    sql(
+        &boss,
+        "CREATE TABLE storefront.orders (); GRANT ALL ON SCHEMA storefront TO storefront",
+    )
+    .await;
+    sql(&boss, "GRANT ALL ON storefront.orders TO storefront").await;
+    let mut all = Vec::new();
+    for statement in [
+        "select count(*) from storefront.orders",
+        "select count(*) from STOREFRONT.orders",
+        "select count(*) from \"storefront\".orders as Storefront",
+    ] {
+        let one = client(&server.spec("storefront", "postgres"), "web").await;
+        sql(&one, statement).await;
+        all.push(one);
+    }
+    for _ in 0..6 {
+        let place = folder();
+        let out = place.path().display().to_string();
+        stanch_as(&spec, &["capture", "--tokens", "--out", &out]).expect_code(0);
+        let text = text_of(&only(place.path()));
+        assert!(text.contains("select count(*) from user_"), "{text}");
+        assert!(!text.to_lowercase().contains("storefront"), "{text}");
+    }
+}
+
 /// No slot for anybody is a frame as well.
 #[tokio::test]
 async fn a_full_server() {

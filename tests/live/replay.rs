@@ -169,8 +169,8 @@ async fn rows_of_queries_are_captured() {
         assert!(told || md.starts_with('|'), "{}: {md}", topic.name);
     }
     let gids = |capture| rows(capture, "prepared")[0]["gid"].to_string();
-    assert!(gids(&hidden).starts_with("\"gid-"), "{}", gids(&hidden));
-    assert!(!gids(&plain).starts_with("\"gid-"));
+    assert!(gids(&hidden).starts_with("\"gid_"), "{}", gids(&hidden));
+    assert!(!gids(&plain).starts_with("\"gid_"));
     let database = format!("\"{}\"", spec.database);
     let user = format!("\"{}\"", spec.user);
     for (topic, name) in [

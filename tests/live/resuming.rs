@@ -536,6 +536,55 @@ fn own(spec: &ConnSpec, state: &Path, what: &[&str]) -> Run {
     run(command)
 }
 
+/// What was found, what was asked and what was given may hold a password: the journal and the terminal say that it did. An
+/// input of that kind is given again, since the journal doesn't have it.
+#[tokio::test]
+async fn no_secret_is_journaled() {
+    let server = shop().await;
+    let (spec, state) = (server.spec("postgres", "postgres"), folder());
+    let text = "runbook: v1
+id: own
+title: Own
+inputs: { to: { type: string } }
+steps:
+  - id: looks
+    query: { sql: \"SELECT 'host=x password=' || 'hunter' || '60x' AS said\" }
+    set: { said: 'steps.looks.rows[0].said' }
+    expect: [{ that: 'steps.looks.row_count == 2', else: warn, say: 'got {{ vars.said }}' }]
+  - { id: asks, ask: { text: 'is it {{ inputs.to }}?', choices: { a: one, b: two } } }
+  - { id: done, end: resolved }
+";
+    let file = state.path().join("own.yaml");
+    std::fs::write(&file, text).expect("written");
+    let file = file.display().to_string();
+    let to = "to=postgres://u:hunter60x@h/d";
+    let mut first = stanch_command(&spec, &["runbook", "run", "--file", &file, "--set", to]);
+    first.env("XDG_STATE_HOME", state.path());
+    let first = run(first).expect_code(4);
+    let path = journals(state.path()).pop().expect("a journal");
+    let journal = || std::fs::read_to_string(&path).expect("a journal");
+    for text in [&first.stdout, &first.stderr, &journal()] {
+        assert!(!text.contains("hunter60x"), "{text}");
+    }
+    assert!(
+        first.stderr.contains("got host=x password=(not shown"),
+        "{first:?}"
+    );
+    // Nothing is guessed, and nothing else is taken for it.
+    for set in [&[][..], &["--set", "to=postgres://other:hunter60x@h/d"]] {
+        let on = own(&spec, state.path(), &[&["resume"], set].concat());
+        assert_eq!(on.code, 64, "{on:?}");
+        assert!(on.stderr.contains("--set to"), "{on:?}");
+        assert!(!on.stderr.contains("hunter60x"), "{on:?}");
+    }
+    let on = own(&spec, state.path(), &["resume", "--set", to]).expect_code(4);
+    let ended = on.json()["ended"].as_str().expect("how").to_owned();
+    assert!(ended.contains("postgres://u:(not shown"), "{ended}");
+    for text in [&on.stdout, &on.stderr, &journal()] {
+        assert!(!text.contains("hunter60x"), "{text}");
+    }
+}
+
 /// A signal while something is awaited: the step isn't over by that, and a resumed run waits anew.
 #[tokio::test]
 async fn a_wait_that_was_cut_short_is_waited_anew() {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::redis::RedisArgs;
-use super::{ConnectArgs, limit, wait, when};
+use super::{ConnectArgs, limit, when};
+use crate::bundle;
 use crate::source::saved::When;
 
 #[derive(Debug, ClapArgs)]
@@ -15,7 +16,7 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub every: Option<Duration>,
     /// For so long (every 2 s where --every isn't given); without it until Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = wait)]
+    #[arg(long = "for", value_name = "TIME", value_parser = limit)]
     pub time: Option<Duration>,
     /// What the server's log tells from an hour before on, by structure and never its whole text (may be given several times)
     #[arg(long, value_name = "FILE")]
@@ -23,7 +24,7 @@ pub struct CaptureArgs {
     /// The folder that the bundle is made in
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub out: PathBuf,
-    /// The bundle ends before it becomes larger, unpacked
+    /// The bundle ends before it becomes larger, unpacked: from 64KiB to 2GiB
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "512MiB")]
     pub max_size: u64,
     /// Leave it a folder
@@ -118,7 +119,11 @@ const MAX_SIZE: u64 = 2 << 30;
 
 fn allowance(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((rule, reason)) if !rule.is_empty() && !reason.trim().is_empty() => {
+        Some((rule, _)) if !bundle::rules().any(|known| known == rule) => {
+            let known: Vec<&str> = bundle::rules().collect();
+            Err(format!("no rule {rule:?}; there are: {}", known.join(", ")))
+        }
+        Some((rule, reason)) if !reason.trim().is_empty() => {
             Ok((rule.to_owned(), reason.trim().to_owned()))
         }
         _ => Err("RULE=REASON, such as email='a public mailing list'".into()),
@@ -140,6 +145,8 @@ mod tests {
     #[test]
     fn an_allowance_has_a_reason() {
         assert!(allowance("email=").is_err() && allowance("email").is_err());
+        let unknown = allowance("nope=x").expect_err("no such rule");
+        assert!(unknown.contains("email, ") && unknown.contains("values-in-statement"));
         assert_eq!(
             allowance("email= public ").map(|(_, why)| why),
             Ok("public".into())

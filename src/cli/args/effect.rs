@@ -160,6 +160,9 @@ pub struct RunbookResume {
     /// Where the book has changed since: go on with the new one, if what was done is the same in it
     #[arg(long)]
     pub accept_changed: bool,
+    /// An input that the journal doesn't show, because it looks like a secret: the same as when the run began
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
     /// The book is in this file by now
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,

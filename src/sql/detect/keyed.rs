@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex, RegexBuilder};
 
+use super::extent::{Before, is_pair};
 use super::shapes::is_masked;
 use super::{Hit, Rule};
 
@@ -19,13 +20,13 @@ const PATTERN: &str = r#"(?x)
         \\"(?:[^"\\]|\\\\.)*(?:\\")?
         |"(?:[^"\\]|\\.)*"?
         |'(?:[^'\\]|\\.|'')*'?
-        |[^\s,;&<>|)}\]"'\\]+
+        |[^\s"'][^\s,;&<>|)}\]"'\\]*
     )"#;
 
 /// In a name only the words that mean nothing else, and `=`.
 const NAMED: &str = r#"(?x)
     (?<key>(?i-u:[a-z0-9_-]*(?:password|passwd|pwd|secret|token)))
-    \ *(?<op>=)\ * (?<value>'(?:[^'\\]|\\.|'')*'?|[^\s,;&<>|}\]"']+)"#;
+    \ *(?<op>=)\ * (?<value>'(?:[^'\\]|\\.|'')*'?|[^\s"'][^\s,;&<>|)}\]"'\\]*)"#;
 
 static KEYED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     RegexBuilder::new(PATTERN)
@@ -45,10 +46,14 @@ pub(super) fn named_hits(name: &str, all: &mut Vec<Hit>) {
         let (Some(key), Some(value)) = (captures.name("key"), captures.name("value")) else {
             continue;
         };
-        let inside = value.as_str().trim_matches('\'');
-        if !is_masked(&name[value.start()..]) && !is_masked(inside) && !is_no_value(inside) {
+        let before = Before::key(name, key.start(), "=");
+        let whole = whole(name, before, value.range());
+        let inside = name[whole.clone()].trim_matches('\'');
+        let none = is_none(before, &name[value.start()..], "=");
+        if !none && !is_masked(&name[value.start()..]) && !is_masked(inside) && !is_no_value(inside)
+        {
             all.push(Hit {
-                range: within_quotes(value.as_str(), value.range()),
+                range: within_quotes(name, whole),
                 rule: rule(&captures, key.as_str()),
             });
         }
@@ -65,12 +70,18 @@ pub(super) fn hits(text: &str, all: &mut Vec<Hit>) {
         let (Some(key), Some(value)) = (captures.name("key"), captures.name("value")) else {
             return;
         };
-        if is_secret(text, &captures) {
+        // The quote before it is the key's own where one follows it.
+        let own = captures.name("close").and(captures.get(0));
+        let start = own.map_or(key.start(), |all| all.start());
+        let op = captures.name("op").map_or("", |op| op.as_str());
+        let before = Before::key(text, start, op);
+        let whole = whole(text, before, value.range());
+        if is_secret(text, &captures, before, &whole) {
+            at = whole.end;
             all.push(Hit {
-                range: within_quotes(value.as_str(), value.range()),
+                range: within_quotes(text, whole),
                 rule: rule(&captures, key.as_str()),
             });
-            at = value.end();
         } else {
             // What was no value may be the next key.
             at = captures
@@ -80,8 +91,28 @@ pub(super) fn hits(text: &str, all: &mut Vec<Hit>) {
     }
 }
 
+/// Nothing stands behind the operator, or the next pair.
+fn is_none(before: Before<'_>, rest: &str, op: &str) -> bool {
+    let pair = rest.strip_prefix([',', ';', '&', '|']);
+    before.is_end(rest, false) || pair.is_some_and(|pair| is_pair(pair, op))
+}
+
+/// A value of which the pattern found the beginning. Behind its closing quote one goes on only as a shell's words do:
+/// `'ab'\''cd'`.
+fn whole(text: &str, before: Before<'_>, found: Range<usize>) -> Range<usize> {
+    let quoted = text[found.clone()].starts_with(['"', '\'', '\\']);
+    let goes_on =
+        text[found.end..].starts_with(|c: char| c.is_alphanumeric() || "\"'\\".contains(c));
+    if quoted && !(goes_on && text[..found.start].ends_with('=')) {
+        return found;
+    }
+    // The quote before the key may be the one that seems to open the value.
+    found.start..before.end(text, found.end)
+}
+
 /// The quotes stay, so that a document remains one.
-fn within_quotes(value: &str, range: Range<usize>) -> Range<usize> {
+fn within_quotes(text: &str, range: Range<usize>) -> Range<usize> {
+    let value = &text[range.clone()];
     let mark = match value.as_bytes() {
         [b'\\', b'"', ..] => "\\\"",
         [b'"', ..] => "\"",
@@ -107,31 +138,50 @@ fn rule(captures: &Captures<'_>, key: &str) -> Rule {
     }
 }
 
-fn is_secret(text: &str, captures: &Captures<'_>) -> bool {
+fn is_secret(
+    text: &str,
+    captures: &Captures<'_>,
+    before: Before<'_>,
+    whole: &Range<usize>,
+) -> bool {
     let part = |name: &str| captures.name(name).map_or("", |part| part.as_str());
     let (key, op, value) = (part("key"), part("op"), part("value"));
     let lower_key = key.to_ascii_lowercase();
     let start = captures.name("value").map_or(0, |value| value.start());
     let end = captures.name("value").map_or(0, |value| value.end());
-    let quoted = value.starts_with(['"', '\'', '\\']);
+    let quoted = value.starts_with(['"', '\'']) || value.starts_with("\\\"");
     let inside = value.trim_matches(['"', '\'', '\\']);
-    if is_masked(value) || is_no_value(inside) {
+    let sql = is_sql(text, start);
+    let spaced = !part("gap").is_empty() || !part("after").is_empty();
+    // Given to a program, where any sign may be one of a password.
+    let given = op == "=" && !spaced && !sql;
+    let more = &text[end..whole.end];
+    let alone = !given || more.is_empty() || is_pair(&more[1..], op);
+    let said = &text[whole.clone()];
+    if is_masked(said) || is_template(said) || alone && (is_masked(value) || is_no_value(inside)) {
+        return false;
+    }
+    let sign = value.starts_with([',', ';', '&', '<', '>', '|', ')', '}', ']', '\\']);
+    if !quoted && sign && (!given || is_none(before, &text[start..], op)) {
         return false;
     }
     if op.trim().is_empty() {
         // `requirepass x` of a configuration; other words may be followed by anything.
         return matches!(lower_key.as_str(), "requirepass" | "masterauth");
     }
-    let sql = is_sql(text, start);
     let weak = ["pass", "pw", "sig", "signature"]
         .iter()
         .any(|word| lower_key.ends_with(word));
-    if weak && (op != "=" || !part("close").is_empty() || is_other_word(&lower_key, inside)) {
+    if weak
+        && (op != "=" || !part("close").is_empty() || alone && is_other_word(&lower_key, inside))
+    {
         return false;
     }
     let after = text[end..].trim_start_matches(' ');
     if !quoted && after.starts_with('(')
-        || value.starts_with(['$', '(', ':', '@', '~', '!', '=']) && is_bind(value)
+        || value.starts_with(['$', '(', ':', '@', '~', '!', '='])
+            && is_bind(value)
+            && !(given && value.contains(|c: char| c.is_ascii_digit()) && !value.starts_with('$'))
     {
         return false;
     }
@@ -139,7 +189,6 @@ fn is_secret(text: &str, captures: &Captures<'_>) -> bool {
         // `token = "t"."token"` compares columns.
         return !(value.starts_with(['"', '\\']) && after.starts_with('.'));
     }
-    let spaced = !part("gap").is_empty() || !part("after").is_empty();
     let called = value
         .split_once('(')
         .is_some_and(|(name, _)| weak || is_name(name));
@@ -233,10 +282,24 @@ fn is_no_value(inside: &str) -> bool {
         "authentication",
     ];
     let bare = inside.trim_end_matches(['.', ',', '!', ':', '`']);
-    WORDS.iter().any(|word| bare.eq_ignore_ascii_case(word))
-        // `%s`, `{}`, `{password}`
-        || bare.starts_with('{') && !bare.contains(['"', ':'])
-        || bare.starts_with('[') && bare.len() < 2
+    WORDS.iter().any(|word| bare.eq_ignore_ascii_case(word)) || matches!(bare, "{" | "[")
+}
+
+/// `{}`, `{user},{host}`: nothing but places that something else is put in.
+fn is_template(value: &str) -> bool {
+    let mut rest = value;
+    loop {
+        let name = rest.trim_start_matches('{');
+        let after =
+            name.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_.:?$".contains(c));
+        if name.len() == rest.len() || !after.starts_with('}') {
+            return false;
+        }
+        rest = after.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '{');
+        if rest.is_empty() {
+            return true;
+        }
+    }
 }
 
 /// `password: hunter2` is one, `password: see the vault` is prose.
@@ -330,7 +393,21 @@ mod tests {
             ("?se=2026&sig=aB%2F3x&sv=1", "aB%2F3x"),
             ("X-Amz-Signature=abc123", "abc123"),
             ("sig=471147", "471147"),
-            ("AccountName=a;AccountKey=hunter2==;x", "hunter2=="),
+            ("AccountName=a;AccountKey=hunter2==;x=y", "hunter2=="),
+            ("host=x password=ab,hunter91x", "ab,hunter91x"),
+            ("host=x password=ab'hunter91x user=y", "ab'hunter91x"),
+            ("password=a\\ hunter91x user=y", "a\\ hunter91x"),
+            ("PGPASSWORD='ab'\\''hunter91x' psql", "ab'\\''hunter91x"),
+            ("--password=ab|hunter91x)", "ab|hunter91x)"),
+            ("?password=ab&hunter91x&a=b", "ab&hunter91x"),
+            ("password=no;hunter91x", "no;hunter91x"),
+            ("password=<hunter91x", "<hunter91x"),
+            ("password=!hunter91x", "!hunter91x"),
+            ("password={hunter91x", "{hunter91x"),
+            (
+                "{\"dsn\": \"password=ab\"hunter91x\", \"a\": 1}",
+                "ab\"hunter91x",
+            ),
             ("SharedAccessKey=hunter2=", "hunter2="),
             ("apikey=hunter", "hunter"),
         ] {
@@ -353,7 +430,9 @@ mod tests {
             ("password=x", "x"),
             ("PASSWD = 'hun ter'", "hun ter"),
             ("a token=hunter, b", "hunter"),
-            ("app(secret=hunter)", "hunter)"),
+            ("app(secret=hunter)", "hunter"),
+            ("app secret=ab)hunter", "ab)hunter"),
+            ("eve password=ab,hunter", "ab,hunter"),
             ("pwd=hunt\\er", "hunt\\er"),
         ] {
             assert_eq!(found(name), [value], "{name}");
@@ -402,6 +481,11 @@ mod tests {
             "update t set pw=crypt(?, pw), pass = new_pass",
             "pass=%s pw=? sig=***",
             "let sig = input.parse(x)?",
+            "password={password},{host} token={} secret={name:?}",
+            "password=<secret> token=, secret=;host=x",
+            "?token=&x=1",
+            "update t set token=?,secret=?,a=b",
+            "pass=3,fail=4",
             "a password in a connection string is reduced",
         ] {
             assert_eq!(found(text), none, "{text}");

@@ -114,6 +114,19 @@ impl Rule {
         }
     }
 
+    /// It opens something, as opposed to what is somebody's (an address, a row) and to what only looks random.
+    pub(super) fn is_credential(self) -> bool {
+        !matches!(
+            self,
+            Rule::CardNumber
+                | Rule::Ssn
+                | Rule::Email
+                | Rule::RowData
+                | Rule::Uuid
+                | Rule::HighEntropy
+        )
+    }
+
     /// Its shape alone tells it, also within a name.
     pub(super) fn is_unmistakable(self) -> bool {
         !matches!(

@@ -33,6 +33,15 @@ pub fn hits(text: &str) -> Vec<Hit> {
     in_order(all)
 }
 
+/// Those of a text that are passwords, keys and tokens by their shape or by what stands before them: addresses, rows and
+/// what only looks random stay.
+pub fn credential_hits(text: &str) -> Vec<Hit> {
+    let mut all = direct(text);
+    decoded::hits(text, MAX_DEPTH, &mut all);
+    all.retain(|hit| hit.rule.is_credential());
+    in_order(all)
+}
+
 /// All of a name, by the rules of [`detect_named`].
 pub fn named_hits(name: &str) -> Vec<Hit> {
     let mut all = shapes::hits(name);

@@ -6,20 +6,32 @@ use std::sync::{LazyLock, OnceLock};
 use base64::Engine as _;
 use regex::{Captures, Regex, RegexSet, RegexSetBuilder};
 
+use super::extent::Before;
 use super::{Hit, Rule, numbers, rows};
 
 /// A shape: its pattern, in which the group `text` (or all of it) is the secret, and what must hold besides.
 pub(super) struct Shape {
     rule: Rule,
     pattern: &'static str,
-    holds: fn(&str, &Captures<'_>) -> bool,
+    holds: Holds,
+}
+
+enum Holds {
+    Always,
+    /// Of the match.
+    Match(fn(&str, &Captures<'_>) -> bool),
+    /// The secret goes on to where a value ends; of all of it.
+    Value(fn(&str) -> bool),
+    /// The place of the secret that begins with the group `text`.
+    Place(fn(&str, &Captures<'_>) -> Option<Range<usize>>),
 }
 
 const fn shape(rule: Rule, pattern: &'static str) -> Shape {
+    let holds = Holds::Always;
     Shape {
         rule,
         pattern,
-        holds: always,
+        holds,
     }
 }
 
@@ -28,6 +40,16 @@ pub(super) const fn checked(
     pattern: &'static str,
     holds: fn(&str, &Captures<'_>) -> bool,
 ) -> Shape {
+    let holds = Holds::Match(holds);
+    Shape {
+        rule,
+        pattern,
+        holds,
+    }
+}
+
+const fn value(rule: Rule, pattern: &'static str, holds: fn(&str) -> bool) -> Shape {
+    let holds = Holds::Value(holds);
     Shape {
         rule,
         pattern,
@@ -37,17 +59,11 @@ pub(super) const fn checked(
 
 /// No pattern asks for a border at its left: in JSON a token may follow the `n` of a `\n`.
 static SHAPES: &[Shape] = &[
-    checked(
-        Rule::UrlPassword,
-        r#"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#"'<>:@]*:(?<text>[^\s"'<>`]+)@"#,
-        url_password,
-    ),
-    // Cut before its host.
-    checked(
-        Rule::UrlPassword,
-        r#"(?m)(?i-u:postgres(?:ql)?|rediss?|amqps?|mysql|mongodb(?:\+srv)?)://[^\s/?#"'<>:@\[\\]*:(?<text>[^\s"'<>@/\\]+)(?:$|["'\\])"#,
-        url_password,
-    ),
+    Shape {
+        rule: Rule::UrlPassword,
+        pattern: r#"(?<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?<user>[^\s/?#"'<>:@]*):(?<text>\S)"#,
+        holds: Holds::Place(url_password),
+    },
     shape(
         Rule::PrivateKey,
         r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:[^-]*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
@@ -90,29 +106,29 @@ static SHAPES: &[Shape] = &[
         r"(?i-u:basic)[ +]+(?<text>[A-Za-z0-9+/_-]{6,}=*)",
         basic,
     ),
-    checked(
+    value(
         Rule::BasicAuth,
-        r#"(?:\s-u|--user|--proxy-user)[ =]*\\?['"]?(?<text>[^\s:'"\\]+:[^\s'"\\]+)"#,
+        r#"(?:\s-u|--user|--proxy-user)[ =]*\\?['"]?(?<text>[^\s:'"\\]+:\S)"#,
         login,
     ),
     checked(
         Rule::KeyValueSecret,
         r"<(?i-u:[a-z0-9_:-]*(?:password|passwd|secret|token|api_?key))(?: [^<>]*)?>(?<text>[^<>\s][^<>]*)<",
+        |_, captures| stated(group(captures).0),
+    ),
+    value(
+        Rule::KeyValueSecret,
+        r#"--[a-z-]*(?:password|passwd|token|secret|api-key)[ \t]+\\?["']?(?<text>[^\s"'\\-])"#,
         stated,
     ),
-    checked(
+    value(
         Rule::KeyValueSecret,
-        r#"--[a-z-]*(?:password|passwd|token|secret|api-key)[ \t]+\\?["']?(?<text>[^\s"'\\-][^\s"'\\]*)"#,
+        r#"(?:redis-cli[^\n|;]* -a +|mysql[a-z]*[^\n|;]* -p)\\?["']?(?<text>[^\s"'\\])"#,
         stated,
     ),
-    checked(
+    value(
         Rule::KeyValueSecret,
-        r#"(?:redis-cli[^\n|;]* -a +|mysql[a-z]*[^\n|;]* -p)(?<text>[^\s"'\\-][^\s"'\\]*)"#,
-        stated,
-    ),
-    checked(
-        Rule::KeyValueSecret,
-        r#"(?i-u:password|passwort|passphrase|secret|token) (?:is|ist|was|war) \\?["'`]?(?<text>[^\s"'`\\,]{4,})"#,
+        r#"(?i-u:password|passwort|passphrase|secret|token) (?:is|ist|was|war) \\?["'`]?(?<text>[^\s"'`\\,])"#,
         told,
     ),
     shape(
@@ -120,9 +136,9 @@ static SHAPES: &[Shape] = &[
         r"SCRAM-SHA-(?:1|256|512)\$[0-9]+:[A-Za-z0-9+/=$:]*",
     ),
     shape(Rule::Md5RoleHash, r"md5[0-9a-f]{32}"),
-    checked(
+    value(
         Rule::PgpassLine,
-        r#"(?m)(?:^|[\s"'])(?<text>(?:[A-Za-z0-9._*/-]+|\[[0-9a-fA-F:]+\]):(?:[0-9]{4,5}|\*):[^\s:"']+:[^\s:"']+:[^\s"']+)"#,
+        r#"(?m)(?:^|[\s"'])(?<text>(?:[A-Za-z0-9._*/-]+|\[[0-9a-fA-F:]+\]):(?:[0-9]{4,5}|\*):[^\s:"']+:[^\s:"']+:\S)"#,
         pgpass,
     ),
     checked(
@@ -189,7 +205,26 @@ pub(super) fn hits(text: &str) -> Vec<Hit> {
                 range = rows::to_last_bracket(text, range);
             }
             let taken_out = text[range.start..].starts_with("(not shown: ");
-            if !taken_out && (shape.holds)(text, &captures) {
+            let holds = match shape.holds {
+                _ if taken_out => false,
+                Holds::Always => true,
+                Holds::Match(holds) => holds(text, &captures),
+                Holds::Value(holds) => {
+                    // Its first sign may be one that ends it.
+                    let from = text[..range.end].char_indices().next_back();
+                    let before = Before::word(text, range.start);
+                    range.end = before.end(text, from.map_or(range.end, |(at, _)| at));
+                    holds(&text[range.clone()])
+                }
+                Holds::Place(place) => match place(text, &captures) {
+                    Some(place) => {
+                        range = place;
+                        true
+                    }
+                    None => false,
+                },
+            };
+            if holds {
                 found.push(Hit {
                     range,
                     rule: shape.rule,
@@ -198,10 +233,6 @@ pub(super) fn hits(text: &str) -> Vec<Hit> {
         }
     }
     found
-}
-
-fn always(_: &str, _: &Captures<'_>) -> bool {
-    true
 }
 
 /// The secret of a match, and where it stands.
@@ -235,18 +266,68 @@ pub(super) fn is_masked(value: &str) -> bool {
         })
 }
 
-fn url_password(_: &str, captures: &Captures<'_>) -> bool {
-    let (password, _) = group(captures);
+/// Up to the last `@` before the next blank. Those of databases have a password also where the text is cut before its
+/// host, and with a blank in it: a host with a port looks otherwise.
+fn url_password(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
+    const FAMILIES: &[&str] = &[
+        "postgres",
+        "postgresql",
+        "redis",
+        "rediss",
+        "valkey",
+        "valkeys",
+        "amqp",
+        "amqps",
+        "mysql",
+        "mariadb",
+        "mongodb",
+        "mssql",
+        "sqlserver",
+        "clickhouse",
+        "cockroachdb",
+    ];
+    // Further than this from its `@` a word is no part of it.
+    const FAR: usize = 100;
+    let part = |name: &str| captures.name(name).map_or("", |part| part.as_str());
+    let (scheme, user) = (part("scheme"), part("user"));
+    // `postgresql+psycopg2`, `redis+sentinel`
+    let family = scheme.split('+').next().unwrap_or_default();
+    let database = FAMILIES.iter().any(|it| family.eq_ignore_ascii_case(it));
+    let (_, first) = group(captures);
+    let outside = captures.get(0).map_or(first.start, |all| all.start());
+    let word = first.start..Before::word(text, outside).end(text, first.start);
+    let password = &text[word.clone()];
     let digits = password.bytes().take_while(u8::is_ascii_digit).count();
-    let is_port = digits > 0
-        && digits <= 5
-        && matches!(
-            password.as_bytes().get(digits),
-            None | Some(b'/' | b'?' | b'#' | b',')
-        );
-    let whole = captures.get(0).map_or("", |all| all.as_str());
-    let cut = !whole.ends_with('@');
-    !is_masked(password) && !(is_port && (cut || digits < password.len()))
+    let after = &password[digits..];
+    let is_port = (1..=5).contains(&digits);
+    let range = match password.rfind('@') {
+        Some(_) if is_port && after.starts_with(['/', '?', '#', ',']) => return None,
+        Some(at) => word.start..word.start + at,
+        None if !database || user.contains(['[', '\\']) => return None,
+        None if is_port
+            && (after.starts_with(['/', '?', '#', ',', ';'])
+                || !after.contains(char::is_alphanumeric)) =>
+        {
+            return None;
+        }
+        // A host, and what stands for a port.
+        None if password
+            .split(|c: char| !c.is_alphanumeric())
+            .next()
+            .is_some_and(|word| word.eq_ignore_ascii_case("port")) =>
+        {
+            return None;
+        }
+        None => {
+            let rest = &text[word.end..];
+            let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+            let at = line
+                .find('@')
+                .filter(|at| rest.starts_with(' ') && *at < FAR);
+            word.start..word.end + at.unwrap_or(0)
+        }
+    };
+    (!is_masked(&text[range.clone()])).then_some(range)
 }
 
 fn bearer(_: &str, captures: &Captures<'_>) -> bool {
@@ -271,30 +352,27 @@ fn basic(_: &str, captures: &Captures<'_>) -> bool {
 }
 
 /// Not a word that stands for it, as documents have.
-fn stated(_: &str, captures: &Captures<'_>) -> bool {
-    let (value, _) = group(captures);
+fn stated(value: &str) -> bool {
     let stands_for = |b: u8| b.is_ascii_uppercase() || matches!(b, b'_' | b'.' | b'[' | b']');
     !is_masked(value) && !value.bytes().all(stands_for)
 }
 
 /// "The password is …", with more than a word or a number behind it.
-fn told(_: &str, captures: &Captures<'_>) -> bool {
-    let (value, _) = group(captures);
-    !is_masked(value)
+fn told(value: &str) -> bool {
+    value.len() >= 4
+        && !is_masked(value)
         && value.bytes().any(|b| b.is_ascii_digit())
         && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// Not the numbers of a user and a group.
-fn login(_: &str, captures: &Captures<'_>) -> bool {
-    let (login, _) = group(captures);
+fn login(login: &str) -> bool {
     login.split_once(':').is_some_and(|(_, password)| {
         !is_masked(password) && !password.bytes().all(|b| b.is_ascii_digit())
     })
 }
 
-fn pgpass(_: &str, captures: &Captures<'_>) -> bool {
-    let (line, _) = group(captures);
+fn pgpass(line: &str) -> bool {
     let mut fields = if let Some(rest) = line.strip_prefix('[') {
         rest.rsplitn(5, ':').collect::<Vec<_>>()
     } else {

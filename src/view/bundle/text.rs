@@ -120,6 +120,19 @@ fn clock(at: Timestamp) -> String {
     at.utc().format("%H:%M:%S").to_string()
 }
 
+/// With its day, where that is another than the one beside it.
+fn clock_beside(at: Timestamp, other: Timestamp) -> String {
+    match at.utc().date_naive() == other.utc().date_naive() {
+        true => clock(at),
+        false => day_and_clock(at),
+    }
+}
+
+/// As `--at` takes it.
+fn day_and_clock(at: Timestamp) -> String {
+    at.utc().format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// `label` padded, so that what is said of each stands in one column.
 fn line(out: &mut String, label: &str, text: &str, style: Style) {
     const LABEL: usize = 10;
@@ -157,6 +170,12 @@ fn missing(out: &mut String, gaps: &[Missing], style: Style) {
             _ => alike.push((gap, gap.at, 1)),
         }
     }
+    // Times of several days have their days.
+    let first = gaps[0].at;
+    let over_days = gaps
+        .iter()
+        .any(|gap| gap.at.utc().date_naive() != first.utc().date_naive());
+    let clock = if over_days { day_and_clock } else { clock };
     let columns = [
         Column::text("at"),
         Column::text("missing"),
@@ -231,14 +250,18 @@ pub fn captured(result: &Captured, style: Style) -> String {
     let span = format!(
         "{frames}, {} to {}",
         time(result.started_at),
-        clock(result.ended_at)
+        clock_beside(result.ended_at, result.started_at)
     );
     line(&mut out, "frames", &span, style);
     if let Some(worst) = &result.worst {
         line(
             &mut out,
             "worst",
-            &format!("{}: {}", clock(worst.at), words(worst)),
+            &format!(
+                "{}: {}",
+                clock_beside(worst.at, result.started_at),
+                words(worst)
+            ),
             style,
         );
     }
@@ -257,14 +280,16 @@ pub fn captured(result: &Captured, style: Style) -> String {
 /// What is in a bundle, for a person.
 pub fn shown(result: &Shown, style: Style) -> String {
     let mut out = format!("{}\n", style.strong(&identity(&result.target)));
-    let how = if result.sealed { "sealed" } else { "a folder" };
-    line(
-        &mut out,
-        "bundle",
-        &format!("{} ({how}, by stanch {})", result.path, result.stanch),
-        style,
-    );
-    let ended = result.ended_at.map_or("?".into(), clock);
+    let what = match (result.sealed, result.stanch.as_str()) {
+        // A file of its own doesn't say by what.
+        (_, "") => "one saved snapshot".to_owned(),
+        (true, by) => format!("sealed, by stanch {by}"),
+        (false, by) => format!("a folder, by stanch {by}"),
+    };
+    let text = format!("{} ({what})", result.path);
+    line(&mut out, "bundle", &text, style);
+    let ended = result.ended_at;
+    let ended = ended.map_or("?".into(), |at| clock_beside(at, result.started_at));
     line(
         &mut out,
         "time",
@@ -290,7 +315,10 @@ pub fn shown(result: &Shown, style: Style) -> String {
         let reports: Vec<String> = result
             .redis
             .iter()
-            .map(|report| format!("{} {}", report.report, clock(report.at)))
+            .map(|report| {
+                let at = clock_beside(report.at, result.started_at);
+                format!("{} {at}", report.report)
+            })
             .collect();
         line(&mut out, "redis", &reports.join(", "), style);
     }
@@ -320,6 +348,9 @@ fn frames(out: &mut String, frames: &[ShownFrame], style: Style) {
         Column::number("oldest tx"),
         Column::text("not read").flex(8),
     ];
+    let day = |frame: &ShownFrame| frame.seen.at.utc().date_naive();
+    let over_days = frames.iter().any(|frame| day(frame) != day(&frames[0]));
+    let clock = if over_days { day_and_clock } else { clock };
     let number = |value: Option<usize>| value.map_or("?".into(), |value| value.to_string());
     let age = |age: Option<Millis>| age.map_or("-".into(), |age| age.to_string());
     let rows = frames

@@ -73,6 +73,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
         worst: None,
         gauge: (every.is_some() && ctx.stderr_is_terminal).then(Gauge::default),
         connected: None,
+        away: None,
         redis: None,
         failed: None,
     };
@@ -88,6 +89,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
         )
     });
     let end = take(ctx, &mut tape, &settings, every, args.time).await?;
+    tape.is_back(ctx);
     // Promptly: what follows needs no slot.
     if let Some(connected) = tape.connected.take() {
         connected.close().await;

@@ -95,9 +95,12 @@ async fn one(
 ) -> bool {
     if tape.connected.is_none() {
         match rounds::connect(ctx, settings).await {
-            Ok(connected) => tape.connected = Some(connected),
+            Ok(connected) => {
+                tape.is_back(ctx);
+                tape.connected = Some(connected);
+            }
             Err(Fault::Connect(error)) => {
-                ctx.console.error(&error.to_string(), Some(&error.hint()));
+                tape.is_away(ctx, &error);
                 tape.gap("frame", &error.to_string());
                 // That there was no slot is a frame as well.
                 return match rounds::without_slot(&error, settings) {

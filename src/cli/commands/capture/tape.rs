@@ -17,7 +17,7 @@ use crate::cli::redis::capture::{Reading, Told};
 use crate::cli::rounds::local_now;
 use crate::cli::stop::Stop;
 use crate::model::{Snapshot, Target, Timestamp};
-use crate::source::postgres::Connected;
+use crate::source::postgres::{ConnectError, Connected};
 use crate::sql;
 use crate::view::Progress;
 use crate::view::bundle::Gauge;
@@ -41,6 +41,8 @@ pub struct Tape {
     pub known: KnownSecrets,
     pub gauge: Option<Gauge>,
     pub connected: Option<Connected>,
+    /// Why the server can't be reached, and how often that was so since it was told.
+    pub away: Option<(String, usize)>,
     pub redis: Option<Reading>,
     /// Why something couldn't be written, the first time.
     pub failed: Option<io::Error>,
@@ -63,6 +65,30 @@ impl Tape {
         // Told with the next one, or at the end.
         let written = self.folder.gap(gap);
         self.note(written.err());
+    }
+
+    /// The server can't be reached: told once, as long as it is for the same reason.
+    pub fn is_away(&mut self, ctx: &mut Context<'_>, error: &ConnectError) {
+        let why = error.to_string();
+        if let Some((told, times)) = &mut self.away
+            && *told == why
+        {
+            *times += 1;
+            return;
+        }
+        self.is_back(ctx);
+        ctx.console.error(&why, Some(&error.hint()));
+        self.away = Some((why, 0));
+    }
+
+    /// It is there again, or nobody looks any more: how often it wasn't.
+    pub fn is_back(&mut self, ctx: &mut Context<'_>) {
+        if let Some((_, times)) = self.away.take()
+            && times > 0
+        {
+            let times = crate::model::count(times, "time");
+            ctx.console.note(&format!("the same {times} more"));
+        }
     }
 
     /// Told once: a disk that is full is full the next time too.

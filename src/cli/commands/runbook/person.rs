@@ -6,6 +6,7 @@ use crate::analysis::{
 use crate::cli::commands::act::Asking;
 use crate::model::{Done, Snapshot, Thresholds};
 use crate::operate::{Ask, Begins, Operator, Plan, Said, Seen, Walker, Yes};
+use crate::sql;
 use crate::view;
 
 /// Said at any question instead of an answer.
@@ -122,9 +123,17 @@ fn table(rows: &[serde_json::Value], style: view::Style) -> String {
         .unwrap_or_default();
     let cells: Vec<Vec<serde_json::Value>> = rows
         .iter()
-        .map(|row| columns.iter().map(|column| row[column].clone()).collect())
+        .map(|row| columns.iter().map(|column| shown(&row[column])).collect())
         .collect();
     view::query::rows(&columns, &cells, style)
+}
+
+/// A cell without what is secret in it.
+fn shown(cell: &serde_json::Value) -> serde_json::Value {
+    match cell {
+        serde_json::Value::String(text) => sql::without_credentials(text).into(),
+        other => other.clone(),
+    }
 }
 
 impl Operator for AtTerminal<'_> {
@@ -179,6 +188,7 @@ impl Walker for AtTerminal<'_> {
         let text = match found {
             // A command's lines are a stranger's.
             Seen::Lines(text) => {
+                let text = sql::without_credentials(text);
                 let all: Vec<String> = text.lines().map(view::clean).collect();
                 let mut text = all[..all.len().min(MOST_LINES)].join("\n");
                 if all.len() > MOST_LINES {

@@ -1,5 +1,6 @@
 //! `runbook resume`: on from where a run was interrupted, from its journal.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -149,6 +150,7 @@ async fn on_server(
             past.target
         )));
     }
+    let inputs = inputs(&past.inputs, &args.set)?;
     let (book, changed) = book(ctx, &past, args)?;
     tell(ctx, journal.path(), &past);
     let mut person = Person::new(ctx, args.walk.yes, acting);
@@ -165,7 +167,7 @@ async fn on_server(
     }
     let redis = run::redis(ctx, args.walk.redis.as_deref(), connected)?;
     let request = BookRequest {
-        inputs: past.inputs.clone(),
+        inputs,
         dry_run: false,
         wait: args.walk.wait,
         round: settings.round,
@@ -181,6 +183,46 @@ async fn on_server(
     };
     let (walked, path) = go_on(ctx, connected, begun, acting, person, journal, changed).await?;
     Ok((book, walked, path))
+}
+
+/// The inputs that the run was begun with. What the journal doesn't show of them is given again, and nothing else is.
+fn inputs(
+    begun: &BTreeMap<String, String>,
+    set: &[String],
+) -> Result<BTreeMap<String, String>, Fault> {
+    let mut inputs = begun.clone();
+    for text in set {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| Fault::Usage(format!("--set {}: NAME=VALUE", journal::shown(text))))?;
+        match begun.get(name).filter(|value| journal::is_hidden(value)) {
+            None => {
+                return Err(Fault::Usage(format!(
+                    "--set {name}: a run goes on with the inputs that it was begun with; only one that its journal doesn't show is given again"
+                )));
+            }
+            Some(known) if *known != journal::shown_value(name, value) => {
+                return Err(Fault::Usage(format!(
+                    "--set {name}: the run was begun with {known}, and this is another"
+                )));
+            }
+            Some(_) => inputs.insert(name.to_owned(), value.to_owned()),
+        };
+    }
+    let hidden: Vec<String> = inputs
+        .iter()
+        .filter(|(name, value)| {
+            journal::is_hidden(value) && begun.get(*name).is_some_and(|known| known == *value)
+        })
+        .map(|(name, _)| format!("--set {name}=VALUE"))
+        .collect();
+    match hidden.is_empty() {
+        true => Ok(inputs),
+        false => Err(Fault::Usage(format!(
+            "what looks like a secret isn't in the journal: {} gives it again, the same as when the run began",
+            hidden.join(" ")
+        ))),
+    }
 }
 
 async fn go_on(
@@ -370,4 +412,39 @@ pub fn list(ctx: &mut Context<'_>) -> Result<ExitCode, Fault> {
     }
     ctx.console.result(&out)?;
     Ok(ExitCode::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_that_the_journal_hides_is_given_again() {
+        let value = "postgres://u:hunter60x@h/d";
+        let begun = BTreeMap::from([
+            ("limit".to_owned(), "4".to_owned()),
+            ("to".to_owned(), journal::shown_value("to", value)),
+        ]);
+        let said = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|text| (*text).to_owned()).collect();
+            inputs(&begun, &set).map_err(|fault| fault.to_string())
+        };
+        let again = format!("to={value}");
+        let inputs = said(&[&again]).expect("the same");
+        assert_eq!(
+            (inputs["limit"].as_str(), inputs["to"].as_str()),
+            ("4", value)
+        );
+        for (set, why) in [
+            (&[][..], "--set to=VALUE gives it again"),
+            (&["to=postgres://other:x1@h/d"], "this is another"),
+            (
+                &[again.as_str(), "limit=5"],
+                "only one that its journal doesn't show",
+            ),
+        ] {
+            let error = said(set).expect_err("refused");
+            assert!(error.contains(why), "{error}");
+        }
+    }
 }
