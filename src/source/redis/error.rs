@@ -41,7 +41,7 @@ impl RedisError {
                 Why::Login => Some(login_hint(what)),
                 Why::Loading => Some("the same command again, when it has read its data".into()),
                 Why::NotPermitted => Some(grant(what)),
-                Why::Other => None,
+                Why::Other => other_hint(what).map(str::to_owned),
             },
         }
     }
@@ -69,6 +69,19 @@ fn unreachable_hint(what: &str) -> Option<&'static str> {
         )
     } else if has("arse error") || has("nexpected") {
         Some("what answers there isn't a Redis: another port?")
+    } else {
+        None
+    }
+}
+
+/// What a server says that lets nobody in.
+fn other_hint(what: &str) -> Option<&'static str> {
+    if what.contains("max number of clients") {
+        Some(
+            "end clients that nobody needs, or raise it over a connection that is open: CONFIG SET maxclients NUMBER",
+        )
+    } else if what.contains("protected mode") {
+        Some("from the host itself, or with a password: ACL SETUSER default '>PASSWORD'")
     } else {
         None
     }

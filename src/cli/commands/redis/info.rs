@@ -64,6 +64,7 @@ async fn read(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<RedisReport
             rights,
         });
     }
+    fleet.state_unreached(&mut coverage);
     let granted = looked.first().map_or(&[][..], |node| &node.rights);
     coverage.missing_permissions = granted
         .iter()
