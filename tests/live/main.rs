@@ -27,6 +27,7 @@ mod monitoring;
 mod pki;
 mod pooler;
 mod queues;
+mod queues_counts;
 mod queues_libraries;
 mod readme;
 mod redis;

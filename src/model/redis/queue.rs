@@ -50,7 +50,7 @@ pub struct QueueCounters {
     pub added: Option<u64>,
     /// Jobs taken out: a group's entries-read; jobs run by Sidekiq (`stat:processed`), where it has but one queue.
     pub taken: Option<u64>,
-    /// Jobs of BullMQ in any state, finished ones that are kept included.
+    /// Jobs of BullMQ in any state, finished ones that are kept included; entries that a stream has.
     pub kept: Option<u64>,
     /// The entry of a stream that a group was given last.
     pub given: Option<(u64, u64)>,

@@ -41,8 +41,13 @@ fn change(was: &Queue, queue: &mut Queue, elapsed: Duration) {
             queue.arrival_per_s = counted(old.added, new.added);
             // What becomes less may have been trimmed away.
             let stands = old.given.is_some() && old.given == new.given;
+            // Of a stream that still has all that was ever added it must have been taken.
+            let is_whole = new.added.is_some() && new.added == new.kept;
             queue.drain_per_s = if stands {
                 Some(0.0)
+            } else if is_whole {
+                let taken = queue.arrival_per_s.zip(net).map(|(came, more)| came - more);
+                taken.filter(|taken| *taken >= 0.0)
             } else {
                 counted(old.taken, new.taken)
             };

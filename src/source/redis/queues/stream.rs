@@ -195,6 +195,7 @@ async fn one(fleet: &mut Fleet, key: &[u8], stream: &Stream, group: Group, clock
     row.in_flight = group.pending;
     row.depth = not_given(stream, &group, lag_is_sound(fleet));
     row.counters.added = stream.added;
+    row.counters.kept = stream.length;
     row.counters.given = group.delivered.map(|Id(ms, n)| (ms, n));
     let past = group.delivered.is_some_and(|id| stream.is_past(id));
     match (group.delivered, stream.removed()) {
