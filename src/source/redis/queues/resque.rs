@@ -11,6 +11,7 @@ use super::moment::{self, Clock};
 use super::share::{Entry, Share, note_strangers};
 use super::sidekiq::earlier;
 use super::site::{Site, mark, text};
+use crate::keys::is_like;
 use crate::model::{Millis, Queue, QueueHead, QueueSystem, count};
 use crate::source::redis::fleet::Fleet;
 use crate::source::redis::value;
@@ -273,7 +274,7 @@ struct OfQueue {
 }
 
 struct Worker {
-    /// Names of queues, or patterns such as `mail*`.
+    /// Names of queues, or patterns such as `mail*` (`File.fnmatch?` in Ruby).
     listens: Vec<String>,
     silent: bool,
     beat: Option<i64>,
@@ -285,36 +286,6 @@ struct Workers {
     by_queue: BTreeMap<String, OfQueue>,
     known: bool,
     note: Option<String>,
-}
-
-/// Many of them take a long time to compare.
-const STARS: usize = 4;
-
-/// As Ruby's `File.fnmatch?` takes `*`, `?` and `[…]`.
-fn listens(pattern: &[u8], queue: &[u8]) -> bool {
-    if pattern.iter().filter(|c| **c == b'*').count() > STARS {
-        return pattern == queue;
-    }
-    match (pattern, queue) {
-        ([], _) => queue.is_empty(),
-        ([b'*', rest @ ..], _) => (0..=queue.len()).any(|at| listens(rest, &queue[at..])),
-        ([b'?', rest @ ..], [_, left @ ..]) => listens(rest, left),
-        ([b'[', rest @ ..], [byte, left @ ..]) => {
-            let Some(end) = rest.iter().position(|c| *c == b']') else {
-                return *byte == b'[' && listens(rest, left);
-            };
-            let (set, no) = match &rest[..end] {
-                [b'^' | b'!', set @ ..] => (set, true),
-                set => (set, false),
-            };
-            let is_in =
-                |part: &[u8]| matches!(part, [from, b'-', to] if (from..=to).contains(&byte));
-            let found = set.contains(byte) || set.windows(3).any(is_in);
-            found != no && listens(&rest[end + 1..], left)
-        }
-        ([wanted, rest @ ..], [byte, left @ ..]) => wanted == byte && listens(rest, left),
-        _ => false,
-    }
 }
 
 impl Workers {
@@ -389,7 +360,7 @@ impl Workers {
         let age = |at: Option<i64>| at.map(|at| clock.age(at));
         let of_it = |worker: &&Worker| {
             let mut patterns = worker.listens.iter();
-            patterns.any(|pattern| listens(pattern.as_bytes(), queue.as_bytes()))
+            patterns.any(|pattern| is_like(pattern.as_bytes(), queue.as_bytes()))
         };
         let mine: Vec<&Worker> = self.all.iter().filter(of_it).collect();
         let silent = mine.iter().filter(|worker| worker.silent).count();
@@ -454,23 +425,5 @@ mod tests {
             (&b"web1:71"[..], &b"high,low"[..])
         );
         assert_eq!(name_and_queues(b"scene:1:*"), (&b"scene:1"[..], &b"*"[..]));
-        for (pattern, queue, does) in [
-            ("mail", "mail", true),
-            ("mail", "mails", false),
-            ("*", "mail", true),
-            ("mail*", "mail", true),
-            ("mail*", "mail_high", true),
-            ("mail*", "amail", false),
-            ("*_high", "mail_high", true),
-            ("mail_?", "mail_1", true),
-            ("mail_?", "mail_", false),
-            ("mail_[0-3]", "mail_2", true),
-            ("mail_[0-3]", "mail_7", false),
-            ("mail_[^ab]", "mail_c", true),
-            ("mail[", "mail[", true),
-        ] {
-            let told = listens(pattern.as_bytes(), queue.as_bytes());
-            assert_eq!(told, does, "{pattern} {queue}");
-        }
     }
 }
