@@ -286,7 +286,10 @@ impl Look {
         );
         let evidence = bad
             .iter()
-            .flat_map(|group| group.evidence.iter().take(2).cloned())
+            .flat_map(|group| {
+                let lines = group.evidence.iter().take(2);
+                lines.map(|line| format!("{}: {line}", group.group))
+            })
             .collect();
         let severity = match first.verdict {
             Protection::LockWithoutTtl => Severity::Critical,

@@ -198,6 +198,10 @@ impl Node {
         &self.client
     }
 
+    pub(super) fn database(&self) -> i64 {
+        self.client.get_connection_info().redis_settings().db()
+    }
+
     /// Lookups that `keyspace_hits` and `keyspace_misses` count as well as those of the applications.
     pub(super) fn looked_up(&mut self, lookups: u64) {
         self.lookups += lookups;
@@ -284,6 +288,12 @@ async fn farewell(info: &ConnectionInfo, limits: Limits) -> Option<Refused> {
     tokio::time::timeout(limit, first).await.ok()?
 }
 
+/// All that is asked is refused for it: a script that runs for too long, no room for another client, protected mode.
+fn is_for_all(refused: &Refused) -> bool {
+    let text = refused.text();
+    text.starts_with("BUSY") || text.starts_with("DENIED") || text.contains("max number of clients")
+}
+
 /// Any refusal of a login is one, but that the server is full.
 fn login(refused: Refused) -> Refused {
     match refused {
@@ -314,6 +324,7 @@ pub async fn open(
         Err(refused @ (Refused::Loading(_) | Refused::Login(_))) => {
             return Err(refused.at(place));
         }
+        Err(refused) if is_for_all(&refused) => return Err(refused.at(place)),
         Err(_) => None,
     };
     if let Some(facts) = facts
