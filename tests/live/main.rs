@@ -34,6 +34,7 @@ mod redis;
 mod redis_fake;
 mod redis_keys;
 mod redis_places;
+mod redis_refusals;
 mod redis_server;
 mod redis_stampede;
 mod replay;
