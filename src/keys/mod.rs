@@ -1,5 +1,6 @@
 //! PURE: keys by their names: the groups they fall into, the top N, when they expire.
 
+mod glob;
 mod grouped;
 pub mod groups;
 mod locks;
@@ -8,6 +9,7 @@ mod seen;
 mod spread;
 mod top;
 
+pub use glob::is_like;
 pub use grouped::{Absorb, Grouped};
 pub use groups::{GroupId, Grouping, Pattern, Sample};
 pub use locks::{guarded, guards, is_lock};

@@ -10,6 +10,8 @@ pub struct Spread {
     pub with_ttl: u64,
     /// Whose time is over, and which haven't been removed yet.
     pub overdue: u64,
+    /// Who gave them a time so far away meant never (the year 9999).
+    pub never: u64,
     seconds: Heavy,
     /// Times left, in milliseconds, by their size: 64 steps to each doubling.
     shape: BTreeMap<u32, u64>,
@@ -21,8 +23,13 @@ pub struct Spread {
 pub struct Window {
     /// Its first second, since 1970.
     pub at: i64,
+    /// Its last second in which one does.
+    pub last: i64,
     pub keys: u64,
 }
+
+/// Ten years.
+const NEVER_MS: u64 = 3652 * 86_400_000;
 
 impl Spread {
     /// `seconds`: so many different seconds are counted one by one.
@@ -31,6 +38,7 @@ impl Spread {
             keys: 0,
             with_ttl: 0,
             overdue: 0,
+            never: 0,
             seconds: Heavy::new(seconds),
             shape: BTreeMap::new(),
             longest_ms: 0,
@@ -53,6 +61,10 @@ impl Spread {
             return;
         };
         self.longest_ms = self.longest_ms.max(left);
+        if left > NEVER_MS {
+            self.never += 1;
+            return;
+        }
         self.seconds.add(at_ms.div_euclid(1000));
         *self.shape.entry(step(left)).or_insert(0) += 1;
     }
@@ -76,6 +88,7 @@ impl Spread {
             .max_by_key(|(at, keys)| (**keys, std::cmp::Reverse(**at)));
         most.map(|(at, keys)| Window {
             at: *at,
+            last: *at,
             keys: *keys,
         })
     }
@@ -90,13 +103,18 @@ impl Spread {
             .map(|(at, keys)| (*at, *keys))
             .collect();
         let mut all: Vec<Window> = Vec::with_capacity(sorted.len());
-        let mut sum = 0;
+        let (mut sum, mut last) = (0, 0);
         let mut ahead = sorted.iter().peekable();
         for (at, keys) in &sorted {
-            while let Some((_, next)) = ahead.next_if(|(next, _)| **next < at + WIDTH) {
+            while let Some((second, next)) = ahead.next_if(|(next, _)| **next < at + WIDTH) {
                 sum += *next;
+                last = *second;
             }
-            all.push(Window { at: *at, keys: sum });
+            all.push(Window {
+                at: *at,
+                last,
+                keys: sum,
+            });
             sum -= keys;
         }
         all.retain(|window| window.keys >= least.max(1));
@@ -143,7 +161,7 @@ impl Spread {
         for (step, keys) in &self.shape {
             let (from, to) = (
                 begin(*step) as f64,
-                end(*step).min(self.longest_ms + 1) as f64,
+                end(*step).min(self.longest_ms.saturating_add(1)) as f64,
             );
             let first = (from / width) as usize;
             let last = ((to / width) as usize).max(first);
@@ -260,11 +278,21 @@ mod tests {
                 spread.expires(at * 1000 + 999, 0);
             }
         }
+        let window = |at, last, keys| Window { at, last, keys };
         assert_eq!(
             spread.windows(1, 9),
-            [Window { at: 5, keys: 17 }, Window { at: 100, keys: 2 },]
+            [window(5, 14, 17), window(100, 100, 2)]
         );
         assert_eq!((spread.error(), spread.longest_ms()), (0, 100_999));
+        // Far away is never.
+        for far in [253_402_300_799_000, i64::MAX] {
+            spread.expires(far, 0);
+        }
+        assert_eq!((spread.with_ttl, spread.never), (21, 2));
+        assert_eq!(
+            (spread.windows(1, 9).len(), spread.quantile_ms(1.0)),
+            (2, 102_400)
+        );
     }
 
     #[test]

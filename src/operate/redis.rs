@@ -260,6 +260,7 @@ async fn looked_twice(fleet: &mut Fleet, now: Timestamp) -> Result<Json, String>
             rights: redis::rights(node).await.map_err(|e| e.text().to_owned())?,
         });
     }
+    fleet.state_unreached(&mut coverage);
     let granted = looked.first().map_or(&[][..], |node| &node.rights);
     coverage.missing_permissions = granted
         .iter()

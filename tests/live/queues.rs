@@ -41,15 +41,15 @@ pub async fn now(fleet: &mut Fleet) -> Timestamp {
 }
 
 /// A Redis with what was made in it.
-struct Made {
-    url: String,
+pub struct Made {
+    pub url: String,
     link: ::redis::Connection,
     _redis: Redis,
     _folder: tempfile::TempDir,
 }
 
 impl Made {
-    async fn of(more: &[&str]) -> Option<Self> {
+    pub async fn of(more: &[&str]) -> Option<Self> {
         let home = folder();
         let port = free_port();
         let redis = server(home.path(), port, more).await?;
@@ -63,13 +63,13 @@ impl Made {
         })
     }
 
-    fn run(&mut self, lines: &[&str]) {
+    pub fn run(&mut self, lines: &[&str]) {
         for line in lines {
             self.ask(line);
         }
     }
 
-    fn ask(&mut self, line: &str) -> ::redis::Value {
+    pub fn ask(&mut self, line: &str) -> ::redis::Value {
         let mut command = ::redis::Cmd::new();
         for word in line.split(' ') {
             command.arg(word);
@@ -92,7 +92,7 @@ impl Made {
         counts.sum()
     }
 
-    async fn queues(&self) -> (Vec<Queue>, RedisCoverage) {
+    pub async fn queues(&self) -> (Vec<Queue>, RedisCoverage) {
         let mut fleet = open(&self.url).await;
         let now = now(&mut fleet).await;
         queues(&mut fleet, now, &Nobody, ALL).await
@@ -106,13 +106,13 @@ fn names(rows: &[Queue]) -> Vec<(QueueSystem, &str, Option<u64>)> {
 }
 
 #[track_caller]
-fn row<'r>(rows: &'r [Queue], name: &str) -> &'r Queue {
+pub fn row<'r>(rows: &'r [Queue], name: &str) -> &'r Queue {
     let found = rows.iter().find(|row| row.name == name);
     found.unwrap_or_else(|| panic!("{name}: {rows:#?}"))
 }
 
 #[track_caller]
-fn noted(row: &Queue, text: &str) {
+pub fn noted(row: &Queue, text: &str) {
     assert!(
         row.notes.iter().any(|note| note.contains(text)),
         "{text}: {row:#?}"
@@ -373,6 +373,7 @@ async fn two_looks_tell_rates_and_the_lookups_are_counted() {
         "HSET bull:q:meta version bullmq:6.7.0",
         "SET bull:q:id 2",
         "LPUSH bull:q:wait 1 2",
+        "ZADD bull:q:completed 1796035660500 done",
         "HSET bull:q:1 name charge timestamp 1796035660500 opts {}",
         "XADD orders * a b",
         "XGROUP CREATE orders g 0",
@@ -394,6 +395,7 @@ async fn two_looks_tell_rates_and_the_lookups_are_counted() {
     made.run(&[
         "INCRBY bull:q:id 10",
         "LPUSH bull:q:wait 3 4 5",
+        "ZADD bull:q:completed 1 a 2 b 3 c 4 d 5 e 6 f 7 g",
         "XADD orders * a b",
         "XADD orders * a b",
         "XREADGROUP GROUP g c COUNT 1 STREAMS orders >",

@@ -94,7 +94,7 @@ fn group(
     limits: CliffLimits,
     cliffs: &mut Vec<Cliff>,
 ) -> ExpiryGroup {
-    let alive = spread.with_ttl - spread.overdue;
+    let alive = spread.with_ttl - spread.overdue - spread.never;
     let share = |keys: u64| Percent::of(keys, alive);
     let windows = spread.windows(1, MOST_OF_A_GROUP);
     let (second, ten) = (spread.peak_second(), windows.first().copied());
@@ -120,6 +120,7 @@ fn group(
         keys: spread.keys,
         with_ttl: spread.with_ttl,
         overdue: spread.overdue,
+        never: spread.never,
         peak_1s_share: second.and_then(|window| share(window.keys)),
         peak_1s_keys: second.map(|window| window.keys),
         peak_1s_at: second.and_then(|window| moment(window.at)),
@@ -131,7 +132,9 @@ fn group(
         longest_ms: (alive > 0).then(|| Millis(spread.longest_ms())),
         verdict,
         jitter: (verdict == ExpiryVerdict::Cliff)
-            .then(|| second.map(|second| jitter(alive, second, &of_group, now)))
+            .then(|| {
+                second.map(|second| jitter(alive, second, &of_group, spread.longest_ms(), now))
+            })
             .flatten(),
         histogram: if alive > 0 {
             spread.bins(until.max(1), BINS)
@@ -164,7 +167,8 @@ fn judge(
         // What was lost in counting counts for the share.
         let share = (window.keys + 10 * spread.error()).min(alive) as f64 / alive as f64 * 100.0;
         let large = window.keys >= LARGE && share >= LARGE_SHARE;
-        let left_ms = u64::try_from(window.at * 1000 - now_ms).unwrap_or(0);
+        let left_ms = window.at.saturating_mul(1000).saturating_sub(now_ms);
+        let left_ms = u64::try_from(left_ms).unwrap_or(0);
         // Until it begins there is a time before it.
         let before_s = left_ms as f64 / 1000.0;
         let even = spread.before(left_ms) as f64 / before_s.max(1.0) * 10.0;
@@ -183,14 +187,17 @@ fn judge(
 }
 
 /// A fifth of the lifetime as a random part, half a minute at least.
-fn jitter(alive: u64, second: Window, cliffs: &[Window], now: Timestamp) -> Jitter {
+fn jitter(
+    alive: u64,
+    second: Window,
+    cliffs: &[Window],
+    longest_ms: u64,
+    now: Timestamp,
+) -> Jitter {
     // What was written together has at least so long to live from the start as it has left.
-    let last = cliffs
-        .iter()
-        .map(|window| window.at)
-        .max()
-        .unwrap_or(second.at);
-    let lifetime_s = left(last + 10, now).0.div_ceil(1000).max(1);
+    let last = cliffs.iter().map(|window| window.last).max();
+    let last = left(last.unwrap_or(second.last).saturating_add(1), now);
+    let lifetime_s = last.0.min(longest_ms).div_ceil(1000).max(1);
     let spread_s = (lifetime_s / 5).max(30).min(lifetime_s);
     Jitter {
         lifetime_s,
@@ -206,7 +213,8 @@ fn moment(second: i64) -> Option<Timestamp> {
 }
 
 fn left(second: i64, now: Timestamp) -> Millis {
-    let ms = second * 1000 - now.utc().timestamp_millis();
+    let ms = second.saturating_mul(1000);
+    let ms = ms.saturating_sub(now.utc().timestamp_millis());
     Millis(u64::try_from(ms).unwrap_or(0))
 }
 
@@ -256,7 +264,7 @@ mod tests {
         let jitter = group.jitter.expect("advice");
         assert_eq!(
             (jitter.lifetime_s, jitter.spread_s, jitter.base_s),
-            (3610, 722, 3249)
+            (3608, 721, 3248)
         );
         assert!(jitter.peak_per_s * 50 < jitter.now_per_s, "{jitter:?}");
         // A steady stream of keys that live for a minute.
@@ -311,6 +319,29 @@ mod tests {
             judged((0..99).map(|_| 60_000)).0.verdict,
             ExpiryVerdict::Few
         );
+    }
+
+    #[test]
+    fn advice_for_what_was_given_one_lifetime() {
+        let advised = |times: Vec<i64>| {
+            let advice = judged(times.into_iter()).0.jitter.expect("advice");
+            (advice.lifetime_s, advice.base_s, advice.spread_s)
+        };
+        assert_eq!(advised(vec![60_000; 500]), (60, 45, 30));
+        // Others of the group live longer, or for ever.
+        let mut mixed = vec![60_000; 500];
+        mixed.extend([600_000, 253_402_300_799_000]);
+        assert_eq!(advised(mixed), (61, 46, 30));
+    }
+
+    #[test]
+    fn a_time_that_means_never_is_no_cliff() {
+        for far in [253_402_300_799_000, i64::MAX - NOW * 1000] {
+            let (group, cliffs) = judged((0..5000).map(|_| far));
+            assert_eq!(group.verdict, ExpiryVerdict::Few);
+            assert_eq!((group.with_ttl, group.never), (5000, 5000));
+            assert_eq!((cliffs.len(), group.jitter), (0, None));
+        }
     }
 
     #[test]

@@ -68,6 +68,23 @@ fn is_dead(reason: &str) -> bool {
     reason.contains(" are dead")
 }
 
+/// What a queue is told for: its first reason where that isn't that jobs wait.
+fn backlog_title(row: &QueueRow) -> String {
+    let (queue, name) = (&row.queue, row.full_name());
+    let why = row.reasons.iter().find(|why| !is_dead(why));
+    let is_overdue = why.is_some_and(|why| why.contains(" overdue "));
+    let of = |count: u64, one: &str, more: &str| match count {
+        1 => format!("1 job {one} in {name}"),
+        count => format!("{} jobs {more} in {name}", thousands(count)),
+    };
+    match (queue.overdue, queue.depth, why) {
+        (Some(overdue @ 1..), _, _) if is_overdue => of(overdue, "is overdue", "are overdue"),
+        (_, Some(depth @ 1..), _) => of(depth, "waits", "wait"),
+        (_, _, Some(why)) => format!("{name}: {why}"),
+        (_, _, None) => name,
+    }
+}
+
 impl Look {
     /// The look that a snapshot has, or why it has none; `None`: none was asked for.
     pub fn of(snapshot: &Snapshot) -> Option<Result<Self, String>> {
@@ -212,11 +229,10 @@ impl Look {
     }
 
     fn cliffs(&self) -> Option<Finding> {
-        let cliffs = &self.stampede.cliffs;
-        let next = cliffs
-            .iter()
-            .filter(|cliff| cliff.keys >= CLIFF_KEYS)
-            .min_by_key(|cliff| cliff.at)?;
+        let cliffs = self.stampede.cliffs.iter();
+        let mut cliffs: Vec<_> = cliffs.filter(|cliff| cliff.keys >= CLIFF_KEYS).collect();
+        cliffs.sort_by_key(|cliff| cliff.at);
+        let next = cliffs.first()?;
         let soon = next.in_ms <= CLIFF_SOON;
         let title = format!(
             "in {} {} of {} expire within 10 s",
@@ -230,7 +246,7 @@ impl Look {
             .map(|cliff| {
                 format!(
                     "{} UTC: {} of {}, {:.1} % of those of the group that expire",
-                    cliff.at.utc().format("%H:%M:%S"),
+                    cliff.moment(),
                     counted(cliff.keys, "key"),
                     cliff.group,
                     cliff.share.0
@@ -271,7 +287,10 @@ impl Look {
         );
         let evidence = bad
             .iter()
-            .flat_map(|group| group.evidence.iter().take(2).cloned())
+            .flat_map(|group| {
+                let lines = group.evidence.iter().take(2);
+                lines.map(|line| format!("{}: {line}", group.group))
+            })
             .collect();
         let severity = match first.verdict {
             Protection::LockWithoutTtl => Severity::Critical,
@@ -299,11 +318,7 @@ impl Look {
             QueueVerdict::Critical => Severity::Critical,
             _ => Severity::Warning,
         };
-        let waits = first
-            .queue
-            .depth
-            .map_or_else(|| "an unknown number".into(), thousands);
-        let title = format!("{} jobs wait in {}", waits, first.full_name());
+        let title = backlog_title(first);
         let evidence = rows
             .iter()
             .flat_map(|row| {
@@ -362,5 +377,97 @@ impl Look {
             evidence,
             "hotkeys",
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Cliff, Queue, QueueSystem, RedisMode};
+
+    fn look() -> Look {
+        Look {
+            taken_at: None,
+            target: RedisTarget {
+                name: None,
+                host: "cache".into(),
+                port: Some(6379),
+                database: 0,
+                user: None,
+                tls: false,
+                product: None,
+                server_version: None,
+                role: None,
+                mode: RedisMode::Standalone,
+                nodes: Vec::new(),
+            },
+            coverage: RedisCoverage::default(),
+            info: None,
+            stampede: Stampede {
+                stampede: Vec::new(),
+                cliffs: Vec::new(),
+                rebuild_ms: None,
+                misses_by: None,
+                statements: None,
+            },
+            hottest: None,
+            queues: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_cliff_of_the_title_is_the_first_of_the_evidence() {
+        let now = 1_796_035_700_i64;
+        let cliff = |in_s: i64, keys| Cliff {
+            at: Timestamp::new(chrono::DateTime::from_timestamp(now + in_s, 0).expect("a time")),
+            in_ms: Millis(in_s.unsigned_abs() * 1000),
+            keys,
+            group: format!("g{in_s}:*"),
+            share: Percent(50.0),
+        };
+        let mut look = look();
+        let (small, large) = ([10, 20, 30, 40], [(200_000, 4000), (100, 2000)]);
+        look.stampede.cliffs = small.map(|in_s| cliff(in_s, CLIFF_KEYS - 1)).into();
+        let large = large.map(|(in_s, keys)| cliff(in_s, keys));
+        look.stampede.cliffs.extend(large);
+        let [found] = look.findings().try_into().expect("one");
+        assert_eq!(
+            found.title,
+            "in 1m 40s 2,000 keys of g100:* expire within 10 s"
+        );
+        assert_eq!(
+            found.evidence,
+            [
+                "10:50:00 UTC: 2,000 keys of g100:*, 50.0 % of those of the group that expire",
+                "2026-12-02 18:21 UTC: 4,000 keys of g200000:*, 50.0 % of those of the group that expire",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_queue_is_told_for() {
+        let title = |depth, overdue, why: &str| {
+            let mut queue = Queue::new(QueueSystem::Rq, "mail".into());
+            (queue.depth, queue.overdue) = (depth, overdue);
+            let mut look = look();
+            look.queues = vec![QueueRow {
+                queue,
+                verdict: QueueVerdict::Warning,
+                reasons: vec!["31 are dead, 10 are usual".into(), why.into()],
+            }];
+            look.backlog().expect("a finding").title
+        };
+        let late =
+            "3 have been overdue for more than a minute: the scheduler is late, or there is none";
+        assert_eq!(
+            title(Some(0), Some(3), late),
+            "3 jobs are overdue in rq/mail"
+        );
+        assert_eq!(title(Some(7), Some(1), late), "1 job is overdue in rq/mail");
+        let old = "the oldest waits for 6 min 0 s, the limit is 5 min 0 s";
+        assert_eq!(title(Some(1), Some(3), old), "1 job waits in rq/mail");
+        assert_eq!(title(Some(2000), None, old), "2,000 jobs wait in rq/mail");
+        let most = "at least 10000 wait, the bound is 100";
+        assert_eq!(title(None, None, most), format!("rq/mail: {most}"));
     }
 }

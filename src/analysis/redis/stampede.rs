@@ -194,7 +194,7 @@ fn locks_of(
     sum
 }
 
-/// Lock keys of no group that is cached here, some without TTL.
+/// Lock keys of no group that is cached here, some without TTL: of a rebuild, or of anything else.
 fn lone_lock(lock: &GroupSeen) -> Guarded {
     let without = lock.spread.keys - lock.spread.with_ttl;
     Guarded {
@@ -212,9 +212,9 @@ fn lone_lock(lock: &GroupSeen) -> Guarded {
         },
         soft: Soft::default(),
         misses: None,
-        verdict: Protection::LockWithoutTtl,
+        verdict: Protection::NotSeen,
         evidence: vec![format!(
-            "{} without TTL, of a group that isn't seen here: whoever holds one and dies holds it for ever",
+            "{} without TTL, of no group that is cached here: if they guard something, whoever holds one and dies holds it for ever",
             counted(without, "lock key")
         )],
     }
@@ -288,8 +288,11 @@ fn judge(
     }
     if let Some(misses) = &seen.misses {
         evidence.push(told_misses(misses));
-        // Several before it was written again: they were rebuilding it at once, or waited for whoever did.
-        if misses.worst_misses > 1 && misses.rebuild_ms.is_some() {
+        // Several before it was written again: they were rebuilding it at once, unless they waited for whoever did.
+        if misses.locked {
+            evidence.push("a lock of that key was set while it was missing".into());
+            verdicts.push(Protection::Protected);
+        } else if misses.worst_misses > 1 && misses.rebuild_ms.is_some() {
             verdicts.push(Protection::Unprotected);
         }
     }
@@ -443,8 +446,16 @@ mod tests {
         );
         assert_eq!(
             lone.iter().map(|group| group.verdict).collect::<Vec<_>>(),
-            [Protection::LockWithoutTtl, Protection::NotSeen]
+            [Protection::NotSeen, Protection::NotSeen]
         );
+        // Another's locks aren't of a rebuild: a door, a job that may be there but once.
+        for other in ["door:lock:*", "uniquejobs:*:LOCKED"] {
+            let all = judged(vec![jittered(), seen(other, [None].into_iter())], None);
+            assert!(
+                all.iter().all(|group| group.verdict == Protection::NotSeen),
+                "{all:?}"
+            );
+        }
         let soft = GroupSeen {
             soft: Soft {
                 found: Some(true),
@@ -455,8 +466,9 @@ mod tests {
             ..jittered()
         };
         assert_eq!(verdict(vec![soft], None), Protection::Protected);
-        let missed = GroupSeen {
+        let missed = |locked| GroupSeen {
             misses: Some(Misses {
+                locked,
                 misses: 40,
                 keys: 1,
                 worst: Some(KeyName(b"catalog:product:7:v1".to_vec())),
@@ -465,7 +477,9 @@ mod tests {
             }),
             ..jittered()
         };
-        let told = judged(vec![missed], None);
+        let guarded = judged(vec![missed(true)], None);
+        assert_eq!(guarded[0].verdict, Protection::Protected);
+        let told = judged(vec![missed(false)], None);
         assert_eq!(told[0].verdict, Protection::Unprotected);
         assert!(
             told[0]

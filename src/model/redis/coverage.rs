@@ -77,7 +77,7 @@ pub struct NodeWalk {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnEffect {
     pub commands: u64,
-    /// Added to `keyspace_hits` (and, for keys that were gone, to `keyspace_misses`).
+    /// Added to `keyspace_hits` and, for keys that weren't there, to `keyspace_misses`: how many to which isn't known.
     pub lookups: u64,
     pub took_ms: u64,
     /// Slept, so as to leave the server to others.

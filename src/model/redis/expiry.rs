@@ -35,7 +35,7 @@ impl ExpiryVerdict {
 /// What a group would need so as not to expire at once: a lifetime of `base_s` plus a random part of up to `spread_s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jitter {
-    /// Estimated: the longest time left that was seen stands for the lifetime that is given.
+    /// Estimated: the time that the last of those that expire together have left stands for the lifetime that is given.
     pub lifetime_s: u64,
     pub base_s: u64,
     pub spread_s: u64,
@@ -52,6 +52,10 @@ pub struct ExpiryGroup {
     pub with_ttl: u64,
     /// Their time is over; they count until they are removed.
     pub overdue: u64,
+    /// Their time is more than ten years away, so they never expire, in effect. None of what follows is of these, but for
+    /// the longest.
+    #[serde(default)]
+    pub never: u64,
     /// Of the keys that expire, those in the second, and in the ten seconds, in which most do.
     pub peak_1s_share: Option<Percent>,
     pub peak_1s_keys: Option<u64>,
@@ -85,17 +89,22 @@ pub struct Cliff {
 }
 
 impl Cliff {
-    /// `in 4m 12s (14:05:00 UTC) 94,000 keys of catalog:product:* expire within 10 s: 63.0 % of its expiring keys`
-    pub fn forecast(&self) -> String {
+    /// In UTC; with its date where it isn't within a day.
+    pub fn moment(&self) -> String {
         let format = if self.in_ms < Millis::from_secs(86_400) {
             "%H:%M:%S"
         } else {
             "%Y-%m-%d %H:%M"
         };
+        self.at.utc().format(format).to_string()
+    }
+
+    /// `in 4m 12s (14:05:00 UTC) 94,000 keys of catalog:product:* expire within 10 s: 63.0 % of its expiring keys`
+    pub fn forecast(&self) -> String {
         format!(
             "in {} ({} UTC) {} of {} expire within 10 s: {:.1} % of its expiring keys",
             self.in_ms,
-            self.at.utc().format(format),
+            self.moment(),
             counted(self.keys, "key"),
             self.group,
             self.share.0

@@ -50,6 +50,10 @@ pub struct QueueCounters {
     pub added: Option<u64>,
     /// Jobs taken out: a group's entries-read; jobs run by Sidekiq (`stat:processed`), where it has but one queue.
     pub taken: Option<u64>,
+    /// Jobs of BullMQ in any state, finished ones that are kept included; entries that a stream has.
+    pub kept: Option<u64>,
+    /// The entry of a stream that a group was given last.
+    pub given: Option<(u64, u64)>,
 }
 
 /// One queue as it stands. What its library doesn't tell, or this login may not read, is `None`, never 0.
@@ -70,6 +74,9 @@ pub struct Queue {
     /// Taken by a worker and not done. Of Celery: taken and not acknowledged.
     pub in_flight: Option<u64>,
     pub oldest_in_flight_ms: Option<Millis>,
+    /// The longest in flight is so for at least that long: not all of them were looked at.
+    #[serde(default)]
+    pub oldest_in_flight_at_least: bool,
     /// With a time at which it is due, overdue ones included. In BullMQ and RQ retries are among them.
     pub scheduled: Option<u64>,
     /// Scheduled, or to be tried again, at a time that has passed.
@@ -85,11 +92,12 @@ pub struct Queue {
     pub oldest_heartbeat_ms: Option<Millis>,
     pub paused: Option<bool>,
     pub head: Option<QueueHead>,
-    /// Jobs put in, where the library counts them: BullMQ and streams. Of Sidekiq with one queue what was run and the
-    /// change of depth tell it, retries included.
+    /// Jobs put in, where the library counts them: streams, and BullMQ while the jobs that it keeps account for its counter
+    /// (it counts a job whose id is there already as well). Of Sidekiq with one queue what was run and the change of depth
+    /// tell it, retries included.
     pub arrival_per_s: Option<f64>,
-    /// Jobs taken out: counted by streams, and by Sidekiq with one queue. Of BullMQ what came less what is left, so a job
-    /// that is to be tried again hasn't gone.
+    /// Jobs taken out: counted by streams, and by Sidekiq with one queue; what is trimmed away isn't taken. Of BullMQ what
+    /// came less what is left, so a job that is to be tried again hasn't gone.
     pub drain_per_s: Option<f64>,
     /// How fast the depth changes; below 0 it drains.
     pub net_per_s: Option<f64>,
@@ -122,6 +130,7 @@ impl Queue {
             oldest_age_at_least: false,
             in_flight: None,
             oldest_in_flight_ms: None,
+            oldest_in_flight_at_least: false,
             scheduled: None,
             overdue: None,
             retry: None,

@@ -66,6 +66,9 @@ pub struct Misses {
     pub worst_misses: u64,
     /// From the first miss of that key to its next write; `null`: it wasn't written while we listened.
     pub rebuild_ms: Option<Millis>,
+    /// A lock of that key was set while it was missing: who waits for it misses as well.
+    #[serde(default)]
+    pub locked: bool,
 }
 
 /// One group.

@@ -53,7 +53,7 @@ impl RedisAddress {
     /// # Errors
     /// When it is none.
     pub fn parse(url: &str) -> Result<Self, RedisError> {
-        let wrong = || RedisError::Address(without_login(url));
+        let wrong = || RedisError::Address(shape(url));
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
         let several = SEVERAL.iter().find(|(name, ..)| *name == scheme);
         let (kind, seeds) = match several {
@@ -247,11 +247,12 @@ fn several_hosts(rest: &str, sentinel: bool, tls: bool) -> Option<(Kind, Vec<Con
     Some((kind, seeds?))
 }
 
-/// For a message: what stands before an `@` may be a password.
-fn without_login(url: &str) -> String {
-    match url.rsplit_once('@') {
-        Some((_, place)) => format!("…@{place}"),
-        None => url.to_owned(),
+/// For a message: the scheme. A password may stand anywhere after it, or be all that there is.
+fn shape(url: &str) -> String {
+    let is_scheme = |c: char| c.is_ascii_lowercase() || c == '+' || c == '-';
+    match url.split_once("://") {
+        Some((scheme, _)) if scheme.chars().all(is_scheme) => format!("{scheme}://…"),
+        _ => "…".into(),
     }
 }
 
@@ -272,9 +273,19 @@ mod tests {
             .map(|_| ())
             .expect_err("none");
         assert!(!bad.to_string().contains("hunter2"), "{bad}");
-        for none in ["cache", "http://cache", "redis-sentinel://u:hunter2@h:x:y"] {
+        for (none, shown) in [
+            ("cache", "\"…\""),
+            ("hunter2@cache", "\"…\""),
+            ("http://cache", "\"http://…\""),
+            ("redis://:hunter2/0", "\"redis://…\""),
+            ("redis://u:hunter2", "\"redis://…\""),
+            ("unix:///x?db=a&pass=hunter2", "\"unix://…\""),
+            ("redis-sentinel://u:hunter2@h:x:y", "\"redis-sentinel://…\""),
+            ("redis-cluster://u:hunter2", "\"redis-cluster://…\""),
+        ] {
             let error = RedisAddress::parse(none).map(|_| ()).expect_err(none);
-            assert!(!error.to_string().contains("hunter2"), "{error}");
+            let begins = format!("{shown} is no address");
+            assert!(error.to_string().starts_with(&begins), "{error}");
         }
     }
 

@@ -41,7 +41,7 @@ impl RedisError {
                 Why::Login => Some(login_hint(what)),
                 Why::Loading => Some("the same command again, when it has read its data".into()),
                 Why::NotPermitted => Some(grant(what)),
-                Why::Other => None,
+                Why::Other => other_hint(what).map(str::to_owned),
             },
         }
     }
@@ -74,15 +74,40 @@ fn unreachable_hint(what: &str) -> Option<&'static str> {
     }
 }
 
-/// `NOPERM User ro has no permissions to run the 'config|get' command` → what grants it. Redis 6 doesn't name the user.
+/// What a server says that lets nobody in.
+fn other_hint(what: &str) -> Option<&'static str> {
+    if what.contains("max number of clients") {
+        Some(
+            "end clients that nobody needs, or raise it over a connection that is open: CONFIG SET maxclients NUMBER",
+        )
+    } else if what.starts_with("BUSY") {
+        Some(
+            "the same command again when the script has ended; SCRIPT KILL ends one that has written nothing",
+        )
+    } else if what.contains("protected mode") {
+        Some("from the host itself, or with a password: ACL SETUSER default '>PASSWORD'")
+    } else {
+        None
+    }
+}
+
+/// `NOPERM User ro has no permissions to run the 'config|get' command` → what grants it. Redis 6 doesn't name the user. After
+/// `: &` stands the pattern of channels that was to be listened to.
 fn grant(what: &str) -> String {
-    let command = what.split('\'').nth(1).unwrap_or("@read");
-    let user = what
+    let (said, channels) = match what.split_once(": &") {
+        Some((said, pattern)) => (said, Some(format!("'&{pattern}'"))),
+        None => (what, None),
+    };
+    let command = said.split('\'').nth(1).map(|word| format!("'+{word}'"));
+    let command = command.or_else(|| channels.is_none().then(|| "'+@read'".into()));
+    let user = said
         .split_once("User ")
         .and_then(|(_, rest)| rest.split(' ').next());
+    let rules: Vec<String> = command.into_iter().chain(channels).collect();
     format!(
-        "as an administrator: ACL SETUSER {} '+{command}'",
-        user.unwrap_or("NAME")
+        "as an administrator: ACL SETUSER {} {}",
+        user.unwrap_or("NAME"),
+        rules.join(" ")
     )
 }
 
@@ -185,5 +210,31 @@ pub fn answer(value: Value) -> Result<Value, Refused> {
     match value {
         Value::ServerError(error) => Err(Refused::of(&error)),
         value => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grants_a_command_and_a_pattern_of_channels() {
+        for (what, grants) in [
+            (
+                "NOPERM User ro has no permissions to run the 'config|get' command",
+                "ro '+config|get'",
+            ),
+            (
+                "NOPERM User ro has no permissions to run the 'psubscribe' command: &__keyevent@0__:*",
+                "ro '+psubscribe' '&__keyevent@0__:*'",
+            ),
+            (
+                "NOPERM No permissions to access a channel: &__keyevent@3__:*",
+                "NAME '&__keyevent@3__:*'",
+            ),
+        ] {
+            let said = format!("as an administrator: ACL SETUSER {grants}");
+            assert_eq!(grant(what), said);
+        }
     }
 }

@@ -61,7 +61,7 @@ pub async fn expiry_pass(
             let at_ms = match number {
                 ..0 => None,
                 at if exact => Some(at),
-                left => Some(now_ms + elapsed + left),
+                left => Some((now_ms + elapsed).saturating_add(left)),
             };
             grouped.push(key, Item { at_ms, now_ms });
         }

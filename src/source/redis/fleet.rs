@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, Value};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpStream, UnixStream};
 
 use super::address::{Kind, RedisAddress};
 use super::error::{RedisError, Refused, answer};
@@ -52,6 +54,8 @@ pub struct Fleet {
     owners: Vec<(RangeInclusive<u16>, usize)>,
     /// Slots that no primary serves.
     pub slots_unserved: u32,
+    /// Primaries of the cluster that couldn't be reached, and why.
+    unreached: Vec<String>,
     /// What the first node says of itself; `None` where this login may not ask.
     pub facts: Option<Facts>,
     pub limits: Limits,
@@ -59,6 +63,17 @@ pub struct Fleet {
 
 impl Node {
     async fn open(
+        info: &ConnectionInfo,
+        address: &RedisAddress,
+        limits: Limits,
+    ) -> Result<Self, Refused> {
+        match Self::let_in(info, address, limits).await {
+            Err(lost @ Refused::Lost(_)) => Err(farewell(info, limits).await.unwrap_or(lost)),
+            opened => opened,
+        }
+    }
+
+    async fn let_in(
         info: &ConnectionInfo,
         address: &RedisAddress,
         limits: Limits,
@@ -183,7 +198,11 @@ impl Node {
         &self.client
     }
 
-    /// Lookups that `keyspace_hits` counts as well as those of the applications.
+    pub(super) fn database(&self) -> i64 {
+        self.client.get_connection_info().redis_settings().db()
+    }
+
+    /// Lookups that `keyspace_hits` and `keyspace_misses` count as well as those of the applications.
     pub(super) fn looked_up(&mut self, lookups: u64) {
         self.lookups += lookups;
     }
@@ -218,11 +237,19 @@ impl Fleet {
         }
     }
 
-    /// States what all that was asked since it was opened did to the servers' statistics.
+    /// States what all that was asked since it was opened did to the servers' statistics, and who wasn't asked.
     pub fn state_own_effect(&self, coverage: &mut RedisCoverage) {
+        self.state_unreached(coverage);
         let sum = |of: fn(&Node) -> u64| self.nodes.iter().map(of).sum();
         coverage.own_effect.commands = sum(|node| node.commands);
         coverage.own_effect.lookups = sum(|node| node.lookups);
+    }
+
+    /// States which primaries weren't reached: the report isn't whole.
+    pub fn state_unreached(&self, coverage: &mut RedisCoverage) {
+        if !self.unreached.is_empty() {
+            coverage.without("primaries", "failed", self.unreached.join("; "));
+        }
     }
 
     /// The place in `nodes` of the one that has this key, or would have it; `None`: nobody serves its slot.
@@ -234,6 +261,37 @@ impl Fleet {
         let owner = self.owners.iter().find(|(slots, _)| slots.contains(&slot));
         owner.map(|(_, node)| *node)
     }
+}
+
+/// What a server says before it hangs up on whoever connects: that it is full, or in protected mode. Nothing was asked, so
+/// the client has dropped it.
+async fn farewell(info: &ConnectionInfo, limits: Limits) -> Option<Refused> {
+    let first = async {
+        let mut said = [0; 512];
+        let length = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => {
+                let mut link = TcpStream::connect((host.as_str(), *port)).await.ok()?;
+                link.read(&mut said).await.ok()?
+            }
+            ConnectionAddr::Unix(path) => {
+                let mut link = UnixStream::connect(path).await.ok()?;
+                link.read(&mut said).await.ok()?
+            }
+            _ => return None,
+        };
+        let said = String::from_utf8_lossy(&said[..length]).into_owned();
+        let line = said.strip_prefix('-')?.lines().next()?;
+        let sentence = line.split(". ").next().unwrap_or(line);
+        Some(Refused::Other(sentence.to_owned()))
+    };
+    let limit = limits.answer.min(Duration::from_secs(1));
+    tokio::time::timeout(limit, first).await.ok()?
+}
+
+/// All that is asked is refused for it: a script that runs for too long, no room for another client, protected mode.
+fn is_for_all(refused: &Refused) -> bool {
+    let text = refused.text();
+    text.starts_with("BUSY") || text.starts_with("DENIED") || text.contains("max number of clients")
 }
 
 /// Any refusal of a login is one, but that the server is full.
@@ -258,10 +316,15 @@ pub async fn open(
     let place = address.shown();
     let facts = match first.say("INFO").await {
         Ok(value) => value::text(&value).map(|text| Facts::read(&text)),
+        Err(lost @ Refused::Lost(_)) => {
+            let why = farewell(first.client.get_connection_info(), limits).await;
+            return Err(why.unwrap_or(lost).at(place));
+        }
         // Everything else is refused as well until it is loaded, or until there is a login.
-        Err(refused @ (Refused::Loading(_) | Refused::Login(_) | Refused::Lost(_))) => {
+        Err(refused @ (Refused::Loading(_) | Refused::Login(_))) => {
             return Err(refused.at(place));
         }
+        Err(refused) if is_for_all(&refused) => return Err(refused.at(place)),
         Err(_) => None,
     };
     if let Some(facts) = facts
@@ -284,12 +347,11 @@ pub async fn open(
         Some(enabled) => enabled == "1",
         None => address.kind == Kind::Cluster || has_slots(&mut first).await,
     };
-    let (mut owners, mut unserved) = (Vec::new(), 0);
-    let mut nodes = vec![first];
-    let mut mode = mode;
+    let (mut nodes, mut mode) = (vec![first], mode);
+    let mut rest = Primaries::default();
     if clustered {
         mode = RedisMode::Cluster;
-        (nodes, owners, unserved) = primaries(nodes, address, limits).await?;
+        rest = primaries(&mut nodes, address, limits).await?;
     } else if address.kind == Kind::Cluster {
         return Err(Refused::Other("it isn't a node of a cluster".into()).at(place));
     }
@@ -310,8 +372,9 @@ pub async fn open(
     Ok(Fleet {
         nodes,
         target,
-        owners,
-        slots_unserved: unserved,
+        owners: rest.owners,
+        slots_unserved: rest.slots_unserved,
+        unreached: rest.unreached,
         facts,
         limits,
     })
@@ -408,18 +471,24 @@ async fn has_slots(node: &mut Node) -> bool {
     matches!(node.say("CLUSTER SLOTS").await, Ok(Value::Array(slots)) if !slots.is_empty())
 }
 
-type Primaries = (Vec<Node>, Vec<(RangeInclusive<u16>, usize)>, u32);
+/// The cluster beside its nodes.
+#[derive(Default)]
+struct Primaries {
+    owners: Vec<(RangeInclusive<u16>, usize)>,
+    slots_unserved: u32,
+    unreached: Vec<String>,
+}
 
-/// Every primary that serves slots, which it serves, and how many slots nobody serves.
+/// Opens every primary that serves slots, and tells which it serves, and how many slots nobody serves.
 async fn primaries(
-    mut nodes: Vec<Node>,
+    nodes: &mut Vec<Node>,
     address: &RedisAddress,
     limits: Limits,
 ) -> Result<Primaries, RedisError> {
     const SLOTS: u64 = 16384;
     let place = address.shown();
     let Some(first) = nodes.first_mut() else {
-        return Ok((nodes, Vec::new(), 0));
+        return Ok(Primaries::default());
     };
     let info = first.client.get_connection_info().clone();
     let ranges = first
@@ -463,22 +532,39 @@ async fn primaries(
         return Err(Refused::Other("the cluster serves no slots".into()).at(place));
     }
     places.sort();
+    let (mut found, mut reached, mut unreached) = (Vec::new(), Vec::new(), Vec::new());
+    let mut lost = None;
+    for (host, port) in places {
+        let place = format!("{host}:{port}");
+        let node = match nodes.pop() {
+            Some(own) if Some(port) == own_port && host == own_host => Ok(own),
+            kept => {
+                nodes.extend(kept);
+                Node::open(&at(&info, host.clone(), port), address, limits).await
+            }
+        };
+        match node {
+            Ok(node) => {
+                found.push(node);
+                reached.push((host, port));
+            }
+            Err(refused) => {
+                unreached.push(format!("{place} isn't reached: {}", refused.text()));
+                lost.get_or_insert(refused.at(&format!("{place} (of the cluster)")));
+            }
+        }
+    }
+    if let Some(lost) = lost.filter(|_| found.is_empty()) {
+        return Err(lost);
+    }
     let owners = ranges_of
         .into_iter()
-        .filter_map(|(slots, place)| Some((slots, places.binary_search(&place).ok()?)))
+        .filter_map(|(slots, place)| Some((slots, reached.binary_search(&place).ok()?)))
         .collect();
-    let mut found = Vec::new();
-    for (host, port) in places {
-        if Some(port) == own_port && host == own_host {
-            found.extend(nodes.pop());
-            continue;
-        }
-        let node = Node::open(&at(&info, host.clone(), port), address, limits).await;
-        found.push(node.map_err(|refused| refused.at(&format!("{host}:{port} (of the cluster)")))?);
-    }
-    Ok((
-        found,
+    *nodes = found;
+    Ok(Primaries {
         owners,
-        u32::try_from(SLOTS.saturating_sub(served)).unwrap_or(0),
-    ))
+        slots_unserved: u32::try_from(SLOTS.saturating_sub(served)).unwrap_or(0),
+        unreached,
+    })
 }

@@ -10,7 +10,7 @@ use super::clock::setting;
 use super::error::Refused;
 use super::fleet::{Fleet, Node};
 use super::walk::Watch;
-use crate::keys::Grouping;
+use crate::keys::{Grouping, guarded};
 use crate::model::{KeyName, Millis, Misses};
 
 /// The setting that events are switched on by.
@@ -45,6 +45,11 @@ pub fn with_misses(flags: &str) -> String {
     flags.chars().chain(more).collect()
 }
 
+/// The pattern of all events of a database.
+pub(super) fn events_of(database: i64) -> String {
+    format!("__keyevent@{database}__:*")
+}
+
 /// Which events a node tells.
 ///
 /// # Errors
@@ -62,6 +67,9 @@ struct OfKey {
     /// The most that came before a write, and how long after the first of them it was.
     worst: u64,
     rebuild: Option<Duration>,
+    /// Its lock was set since the last write; and among the most.
+    locked: bool,
+    worst_locked: bool,
 }
 
 impl OfKey {
@@ -71,6 +79,14 @@ impl OfKey {
         self.first.get_or_insert(at);
         if self.pending > self.worst {
             (self.worst, self.rebuild) = (self.pending, None);
+            self.worst_locked = self.locked;
+        }
+    }
+
+    fn lock_set(&mut self) {
+        if self.pending > 0 {
+            self.locked = true;
+            self.worst_locked |= self.pending == self.worst;
         }
     }
 
@@ -80,7 +96,7 @@ impl OfKey {
         {
             self.rebuild = Some(at.duration_since(first));
         }
-        self.pending = 0;
+        (self.pending, self.locked) = (0, false);
     }
 }
 
@@ -116,6 +132,7 @@ pub async fn listen_for_misses(
                     worst: None,
                     worst_misses: 0,
                     rebuild_ms: None,
+                    locked: false,
                 });
             group.misses += of_key.misses;
             group.keys += 1;
@@ -123,6 +140,7 @@ pub async fn listen_for_misses(
                 group.worst_misses = of_key.worst;
                 group.worst = Some(KeyName(key));
                 group.rebuild_ms = of_key.rebuild.map(Millis::from);
+                group.locked = of_key.worst_locked;
             }
         }
     }
@@ -141,10 +159,13 @@ async fn of_node(
     let mut events = opened
         .map_err(|_| Refused::Lost("no answer in time".into()))?
         .map_err(lost)?;
-    events
-        .psubscribe(format!("__keyevent@{database}__:*"))
-        .await
-        .map_err(lost)?;
+    let pattern = events_of(database.into());
+    let listening = events.psubscribe(&pattern).await;
+    listening.map_err(|error| match lost(error) {
+        // The server doesn't say which.
+        Refused::NotPermitted(why) => Refused::NotPermitted(format!("{why}: &{pattern}")),
+        refused => refused,
+    })?;
     let mut stream = events.into_on_message();
     let mut keys: HashMap<Vec<u8>, OfKey> = HashMap::new();
     let end = tokio::time::sleep(time);
@@ -174,6 +195,14 @@ async fn of_node(
                     continue;
                 }
                 heard += u64::from(is_miss);
+                if !is_miss
+                    && let Some(of) = std::str::from_utf8(key).ok().and_then(guarded)
+                {
+                    if let Some(of_key) = keys.get_mut(of.as_bytes()) {
+                        of_key.lock_set();
+                    }
+                    continue;
+                }
                 let room = keys.len() < MOST_KEYS;
                 match keys.get_mut(key) {
                     Some(of_key) if is_miss => of_key.missed(now),
@@ -226,5 +255,18 @@ mod tests {
             key.missed(at(ms));
         }
         assert_eq!((key.worst, key.rebuild), (4, None), "not written yet");
+        // Who sets the lock rebuilds, and the others wait.
+        let mut key = OfKey::default();
+        key.missed(at(0));
+        key.lock_set();
+        key.missed(at(1));
+        key.written(at(500));
+        assert!(key.worst_locked);
+        for ms in [600, 601, 602] {
+            key.missed(at(ms));
+        }
+        key.written(at(900));
+        key.lock_set();
+        assert!(!key.worst_locked, "of the three nobody had it");
     }
 }

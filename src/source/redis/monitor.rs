@@ -15,7 +15,7 @@ use super::groups::learn;
 use super::hot::{HotOptions, HotPass, describe};
 use super::value;
 use super::walk::Watch;
-use crate::keys::{Top, monitor};
+use crate::keys::{Top, is_like, monitor};
 use crate::model::{
     HotFound, HotGroup, HotKey, HotMethod, HotUnit, KeyName, NodeWalk, OwnEffect, Percent,
     RedisCoverage, Stopped, Tally,
@@ -68,7 +68,8 @@ pub async fn monitor_pass(
     let mut groups: HashMap<String, HotGroup> = HashMap::new();
     let accesses: u64 = heard.iter().map(|heard| heard.accesses).sum();
     for (at, heard) in heard.iter().enumerate() {
-        for ((db, key), count) in &heard.counts {
+        let is_wanted = |key: &[u8]| options.pattern.is_none_or(|like| is_like(like, key));
+        for ((db, key), count) in heard.counts.iter().filter(|((_, key), _)| is_wanted(key)) {
             let count = *count;
             // The same name in two databases is two keys.
             let mut name = db.to_be_bytes().to_vec();
@@ -108,6 +109,7 @@ pub async fn monitor_pass(
     );
     coverage.keys_seen = None;
     coverage.keys_total = None;
+    coverage.pattern = options.pattern.map(|like| KeyName(like.to_vec()).text());
     let took = heard
         .iter()
         .map(|heard| heard.time)

@@ -33,12 +33,7 @@ const COMMANDS: [(&str, &str, Option<&str>, &str); 11] = [
     ),
     ("CONFIG SET", "--enable-keymiss", None, "+config|set"),
     ("MONITOR", "--monitor", None, "+monitor"),
-    (
-        "SUBSCRIBE",
-        "misses of single keys",
-        None,
-        "+subscribe +psubscribe &__keyevent*",
-    ),
+    ("PSUBSCRIBE", "misses of single keys", None, "+psubscribe"),
 ];
 
 /// Asks for each. The user's name is read first: the rules are asked by it.
@@ -53,9 +48,15 @@ pub async fn rights(node: &mut Node) -> Result<Vec<Right>, Refused> {
     };
     let mut rights = Vec::new();
     for (command, for_what, harmless, grant) in COMMANDS {
+        let events = super::keymiss::events_of(node.database());
+        // A pattern may be listened to where the same pattern is granted, word for word.
+        let grant = match command {
+            "PSUBSCRIBE" => format!("{grant} '&{events}'"),
+            _ => grant.to_owned(),
+        };
         let allowed = match harmless {
             Some(line) => tried(node, line).await?,
-            None => by_rules(node, user.as_deref(), command).await?,
+            None => by_rules(node, user.as_deref(), command, &events).await?,
         };
         rights.push(Right {
             command: command.into(),
@@ -83,7 +84,12 @@ async fn tried(node: &mut Node, line: &str) -> Result<Allowed, Refused> {
 }
 
 /// `ACL DRYRUN` (7.0) carries nothing out; only an administrator may ask it.
-async fn by_rules(node: &mut Node, user: Option<&str>, command: &str) -> Result<Allowed, Refused> {
+async fn by_rules(
+    node: &mut Node,
+    user: Option<&str>,
+    command: &str,
+    events: &str,
+) -> Result<Allowed, Refused> {
     let name = command.split(' ').next().unwrap_or(command);
     match node.ask(&[b"COMMAND", b"INFO", name.as_bytes()]).await {
         Err(lost @ Refused::Lost(_)) => return Err(lost),
@@ -101,7 +107,8 @@ async fn by_rules(node: &mut Node, user: Option<&str>, command: &str) -> Result<
     words.extend(command.split(' ').map(str::as_bytes));
     match command {
         "CONFIG SET" => words.extend([b"maxmemory".as_slice(), b"0"]),
-        "OBJECT FREQ" | "MEMORY USAGE" | "PTTL" | "SUBSCRIBE" => words.push(b"x"),
+        "OBJECT FREQ" | "MEMORY USAGE" | "PTTL" => words.push(b"x"),
+        "PSUBSCRIBE" => words.push(events.as_bytes()),
         _ => {}
     }
     match node.ask(&words).await {
@@ -109,7 +116,7 @@ async fn by_rules(node: &mut Node, user: Option<&str>, command: &str) -> Result<
         Ok(said) if value::text(&said).as_deref() == Some("OK") => Ok(Allowed::Yes),
         Ok(said) => Ok(match value::text(&said) {
             // The command is allowed; the key that was named isn't.
-            Some(text) if text.contains("to access") && text.contains("key") => Allowed::Yes,
+            Some(text) if text.contains("to access") && text.contains(" key") => Allowed::Yes,
             Some(text) if text.contains("can't run") || text.contains("no permissions") => {
                 Allowed::No
             }

@@ -8,6 +8,7 @@ use super::fleet::{Fleet, Node};
 use super::groups::learn;
 use super::hot::{HotOptions, HotPass, describe};
 use super::value;
+use crate::keys::is_like;
 use crate::model::{
     HotFound, HotKey, HotMethod, HotUnit, KeyFacts, KeyName, Millis, NodeWalk, OwnEffect, Percent,
     RedisCoverage, Tally,
@@ -137,6 +138,7 @@ pub async fn ranked_by_servers(
         .collect();
     let mut coverage = RedisCoverage::of(nodes, OwnEffect::default(), fleet.slots_unserved);
     (coverage.keys_seen, coverage.keys_total) = (None, None);
+    coverage.pattern = options.pattern.map(|like| KeyName(like.to_vec()).text());
     let total: Option<u64> = counts.iter().map(|count| count.total).sum();
     let window = counts.iter().filter_map(|count| count.window).max();
     let unit = counts
@@ -153,6 +155,7 @@ pub async fn ranked_by_servers(
                 .map(move |(key, db, score)| (at, key, db, score))
         })
         .collect();
+    all.retain(|(_, key, ..)| options.pattern.is_none_or(|like| is_like(like, key)));
     all.sort_by(|a, b| b.3.cmp(&a.3).then(a.1.cmp(&b.1)));
     all.truncate(options.top);
     let database = fleet.target.database;

@@ -97,7 +97,7 @@ pub async fn stampede_pass(
             let at_ms = match number {
                 ..0 => None,
                 at if exact => Some(at),
-                left => Some(now_ms + elapsed + left),
+                left => Some((now_ms + elapsed).saturating_add(left)),
             };
             let counter = of_key
                 .get(1)

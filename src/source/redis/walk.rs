@@ -222,7 +222,7 @@ async fn walk_node(node: &mut Node, shared: &Shared<'_>) -> (NodeWalk, Duration)
         seen.1 = seen
             .1
             .zip(walk.keys_total)
-            .map(|(all, of_node)| all + of_node);
+            .map(|(all, of_node)| all.saturating_add(of_node));
     }
     let mut pace = Pace::new(shared.budget.share);
     match pages(node, shared, &mut walk, &mut pace).await {

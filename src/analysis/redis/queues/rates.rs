@@ -39,13 +39,40 @@ fn change(was: &Queue, queue: &mut Queue, elapsed: Duration) {
     match queue.system {
         QueueSystem::Stream => {
             queue.arrival_per_s = counted(old.added, new.added);
-            // A group that hasn't read yet has no count of what it read.
-            let less = || Some(queue.arrival_per_s? - net?);
-            let drain = counted(old.taken, new.taken).or_else(less);
-            queue.drain_per_s = drain.filter(|drain| *drain >= 0.0);
+            // What becomes less may have been trimmed away.
+            let stands = old.given.is_some() && old.given == new.given;
+            // Of a stream that still has all that was ever added it must have been taken.
+            let is_whole = new.added.is_some() && new.added == new.kept;
+            queue.drain_per_s = if stands {
+                Some(0.0)
+            } else if is_whole {
+                let taken = queue.arrival_per_s.zip(net).map(|(came, more)| came - more);
+                taken.filter(|taken| *taken >= 0.0)
+            } else {
+                counted(old.taken, new.taken)
+            };
+            let known = queue.arrival_per_s.zip(queue.drain_per_s).zip(net);
+            let lost = known.map_or(0.0, |((came, went), more)| came - went - more);
+            if lost * seconds >= 0.5 {
+                queue.note(format!(
+                    "{lost:.1} a second are trimmed or deleted before they are given out: they are lost"
+                ));
+            }
         }
         QueueSystem::Bullmq => {
-            queue.arrival_per_s = counted(old.added, new.added);
+            // The counter goes up for an id that is there already as well; a job that is removed when it is done could
+            // hide that.
+            let more = |before: Option<u64>, after: Option<u64>| {
+                Some(i128::from(after?) - i128::from(before?))
+            };
+            let counter = more(old.added, new.added);
+            if counter.is_some() && counter == more(old.kept, new.kept) {
+                queue.arrival_per_s = counted(old.added, new.added);
+            } else if counter.is_some_and(|counter| counter != 0) {
+                queue.note(
+                    "in/s and out/s aren't known: the counter of jobs also counts those whose id was there already",
+                );
+            }
             let left = |queue: &Queue| Some(queue.depth? + queue.scheduled?);
             let drain = queue
                 .arrival_per_s
@@ -108,7 +135,11 @@ mod tests {
 
     fn counted(system: QueueSystem, depth: u64, added: Option<u64>, taken: Option<u64>) -> Queue {
         Queue {
-            counters: QueueCounters { added, taken },
+            counters: QueueCounters {
+                added,
+                taken,
+                ..QueueCounters::default()
+            },
             scheduled: Some(0),
             ..queue(system, depth)
         }
@@ -142,15 +173,52 @@ mod tests {
         );
         let reset = after(&stream(10, 100, None), stream(20, 5, None), 10);
         assert_eq!((reset.arrival_per_s, reset.drain_per_s), (None, None));
-        let bullmq = |depth, added| counted(QueueSystem::Bullmq, depth, Some(added), None);
-        let now = after(&bullmq(10, 100), bullmq(20, 200), 10);
+    }
+
+    #[test]
+    fn the_counter_of_bullmq_is_believed_while_its_jobs_account_for_it() {
+        let bullmq = |depth, added, kept| {
+            let mut queue = counted(QueueSystem::Bullmq, depth, Some(added), None);
+            queue.counters.kept = Some(kept);
+            queue
+        };
+        let now = after(&bullmq(10, 100, 50), bullmq(20, 200, 150), 10);
         assert_eq!(
             (now.arrival_per_s, now.drain_per_s),
             (Some(10.0), Some(9.0))
         );
         // More left than came: jobs came back.
-        let back = after(&bullmq(10, 100), bullmq(20, 105), 10);
+        let back = after(&bullmq(10, 100, 50), bullmq(20, 105, 55), 10);
         assert_eq!((back.arrival_per_s, back.drain_per_s), (Some(0.5), None));
+        // The same id again and again, or jobs that are removed when they are done: nothing tells which.
+        let again = after(&bullmq(10, 100, 10), bullmq(10, 200, 10), 10);
+        assert_eq!((again.arrival_per_s, again.drain_per_s), (None, None));
+        assert_eq!(again.net_per_s, Some(0.0));
+        assert!(again.notes[0].contains("in/s and out/s"), "{again:?}");
+        let idle = after(&bullmq(10, 100, 10), bullmq(10, 100, 10), 10);
+        assert_eq!(
+            (idle.arrival_per_s, idle.drain_per_s),
+            (Some(0.0), Some(0.0))
+        );
+        assert_eq!(idle.notes, [""; 0]);
+    }
+
+    #[test]
+    fn what_a_stream_trims_away_was_not_taken() {
+        let stream = |added, given| {
+            let mut queue = counted(QueueSystem::Stream, 1000, Some(added), None);
+            queue.counters.given = given;
+            queue
+        };
+        let never = after(&stream(5000, Some((0, 0))), stream(6000, Some((0, 0))), 10);
+        assert_eq!(
+            (never.arrival_per_s, never.drain_per_s, never.net_per_s),
+            (Some(100.0), Some(0.0), Some(0.0))
+        );
+        assert!(never.notes[0].contains("100.0 a second"), "{never:?}");
+        // Something was taken, and how much isn't known.
+        let some = after(&stream(5000, Some((0, 0))), stream(6000, Some((7, 0))), 10);
+        assert_eq!((some.arrival_per_s, some.drain_per_s), (Some(100.0), None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::{clock, listing_code};
+use super::{clock, listing_code, show};
 use crate::analysis::redis::RedisReport;
 use crate::analysis::redis::bigkeys::{self, Bigkeys};
 use crate::cli::args::redis::BigkeysArgs;
@@ -12,12 +12,11 @@ use crate::cli::redis::place::{self as redis_place, Looker};
 use crate::cli::redis::saved as redis_saved;
 use crate::model::ExitCode;
 use crate::source::redis::{BigOptions, big_pass};
-use crate::view;
 
 pub async fn run(ctx: &mut Context<'_>, args: &BigkeysArgs) -> Result<ExitCode, Fault> {
     let read = async |ctx: &mut Context<'_>| read(ctx, args).await;
     let report = redis_saved::report(ctx, "bigkeys", &args.keep, read).await?;
-    view::show(ctx.console, &report)?;
+    show(ctx, false, &report)?;
     Ok(listing_code(&report))
 }
 

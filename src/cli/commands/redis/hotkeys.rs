@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::{clock, listing_code, server_count};
+use super::{clock, listing_code, server_count, show};
 use crate::analysis::redis::RedisReport;
 use crate::analysis::redis::hotkeys::{self, Circumstances, Hotkeys};
 use crate::analysis::redis_command;
@@ -16,12 +16,11 @@ use crate::source::redis::{
     Fleet, HotOptions, HotPass, Lfu, MonitorLimits, lfu_pass, monitor_pass, probe_lfu,
     ranked_by_servers,
 };
-use crate::view;
 
 pub async fn run(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<ExitCode, Fault> {
     let read = async |ctx: &mut Context<'_>| read(ctx, args).await;
     let report = redis_saved::report(ctx, "hotkeys", &args.keep, read).await?;
-    view::show(ctx.console, &report)?;
+    show(ctx, false, &report)?;
     Ok(listing_code(&report))
 }
 
@@ -59,6 +58,11 @@ async fn read(ctx: &mut Context<'_>, args: &HotkeysArgs) -> Result<RedisReport<H
             .await
             .map_err(|lost| lost.at(&place))?
         {
+            // No key is there to ask for its counter.
+            Lfu::NoKeys if fleet.policy().is_some_and(|policy| !policy.contains("lfu")) => {
+                let why = "there are no keys, and the maxmemory policy isn't one of LFU".to_owned();
+                unranked(fleet, args, taken_at, why)
+            }
             Lfu::Counts | Lfu::NoKeys => {
                 let looker = Looker::new(ctx, "reading LFU counters", "keys")?;
                 let pass = lfu_pass(&mut fleet, options, &looker).await;

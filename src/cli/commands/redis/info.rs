@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{clock, listing_code};
+use super::{clock, listing_code, show};
 use crate::analysis::redis::RedisReport;
 use crate::analysis::redis::info::{self, Info, Looked};
 use crate::cli::args::redis::RedisInfoArgs;
@@ -12,7 +12,6 @@ use crate::cli::redis::place as redis_place;
 use crate::cli::redis::saved as redis_saved;
 use crate::model::{ExitCode, RedisCoverage, RedisInfo};
 use crate::source::redis::{Refused, node_info, rights, slow_log};
-use crate::view;
 
 /// Entries of the slow log that are shown.
 const SLOW: usize = 5;
@@ -20,7 +19,7 @@ const SLOW: usize = 5;
 pub async fn run(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<ExitCode, Fault> {
     let read = async |ctx: &mut Context<'_>| read(ctx, args).await;
     let report = redis_saved::report(ctx, "info", &args.keep, read).await?;
-    view::show(ctx.console, &report)?;
+    show(ctx, false, &report)?;
     Ok(listing_code(&report))
 }
 
@@ -64,6 +63,7 @@ async fn read(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<RedisReport
             rights,
         });
     }
+    fleet.state_unreached(&mut coverage);
     let granted = looked.first().map_or(&[][..], |node| &node.rights);
     coverage.missing_permissions = granted
         .iter()

@@ -28,6 +28,7 @@ pub fn show<D: Serialize + Table<RedisHead>>(
     report: &RedisReport<D>,
 ) -> Result<(), Fault> {
     if !(check && ctx.console.format == Format::Table) {
+        view::lists(ctx.console, &report.data.sheets())?;
         view::show(ctx.console, report)?;
     }
     Ok(())

@@ -38,18 +38,15 @@ struct Options {
     delay: Json,
 }
 
-/// Since when a job waits: since it was added, or since it was due.
-fn waiting_since(timestamp: Option<&str>, options: Option<&str>) -> Option<i64> {
+/// Since when a job waits: since it was added, or since it was due; of one that was promoted before it was due nothing
+/// tells it.
+fn waiting_since(timestamp: Option<&str>, options: Option<&str>, now: i64) -> Option<i64> {
     let added = moment::of_text(timestamp?)?;
     let options: Options = serde_json::from_str(options?).unwrap_or_default();
-    Some(
-        added
-            + options
-                .delay
-                .as_i64()
-                .filter(|delay| *delay > 0)
-                .unwrap_or(0),
-    )
+    match options.delay.as_i64().filter(|delay| *delay > 0) {
+        Some(delay) => added.checked_add(delay).filter(|due| *due <= now),
+        None => Some(added),
+    }
 }
 
 /// One queue by the beginning of its keys, such as `bull:mail`.
@@ -83,7 +80,13 @@ async fn one(
         .iter()
         .map(|list| ask("LLEN", key(list)))
         .collect();
-    for set in ["prioritized", "delayed", "failed", "waiting-children"] {
+    for set in [
+        "prioritized",
+        "delayed",
+        "failed",
+        "waiting-children",
+        "completed",
+    ] {
         asks.push(ask("ZCARD", key(set)));
     }
     for until in [clock.ms(), clock.ms() - LONG_MS] {
@@ -104,7 +107,7 @@ async fn one(
     }
     let mut told = answers(fleet, asks).await;
     let (wait, paused, active) = (told.uint(), told.uint(), told.uint());
-    let [prioritized, delayed, dead, children] = [(); 4].map(|()| told.uint());
+    let [prioritized, delayed, dead, children, done] = [(); 5].map(|()| told.uint());
     row.overdue = told.uint();
     row.long_overdue = told.uint();
     let first_failed = told.scored().and_then(|scored| Some(scored.first()?.1));
@@ -130,6 +133,9 @@ async fn one(
         .zip(paused)
         .map(|(wait, paused)| (wait + paused).saturating_sub(markers));
     row.depth = listed.zip(prioritized).map(|(listed, by)| listed + by);
+    row.counters.kept = [row.depth, active, delayed, dead, children, done]
+        .into_iter()
+        .sum();
     row.in_flight = active;
     row.scheduled = delayed;
     row.dead = dead;
@@ -194,14 +200,14 @@ async fn waiting(
         .collect();
     let mut jobs = answers(fleet, asks).await;
     let mut oldest: Option<i64> = None;
-    let mut in_order = true;
+    let (mut in_order, mut unknown) = (true, 0);
     for (n, id) in next.iter().enumerate() {
         let mut fields = jobs.fields().into_iter();
         let mut field = || fields.next().flatten();
         let (class, timestamp, options) = (field(), field(), field());
         // One that was tried already waits again since then, at the earliest.
         let tried = field().as_deref().and_then(moment::of_text);
-        let since = waiting_since(timestamp.as_deref(), options.as_deref()).max(tried);
+        let since = waiting_since(timestamp.as_deref(), options.as_deref(), clock.ms()).max(tried);
         if n == 0 {
             row.head = Some(QueueHead {
                 class,
@@ -212,11 +218,19 @@ async fn waiting(
         } else if since.is_some() && since < oldest {
             in_order = false;
         }
+        unknown += usize::from(since.is_none());
         oldest = earlier(oldest, since);
     }
     row.oldest_age_ms = oldest.map(|at| clock.age(at));
-    row.oldest_age_at_least = !all && !in_order && oldest.is_some();
-    if row.oldest_age_at_least {
+    let behind = !all && !in_order;
+    row.oldest_age_at_least = (behind || unknown > 0) && oldest.is_some();
+    if unknown > 0 && unknown < next.len() {
+        row.note(format!(
+            "since when they wait isn't known of {unknown} of the next {}",
+            next.len()
+        ));
+    }
+    if behind && oldest.is_some() {
         row.note(
             "the next to run isn't the oldest: of the next ones only the first were looked at",
         );
@@ -354,11 +368,15 @@ mod tests {
 
     #[test]
     fn a_job_that_was_delayed_waits_since_it_was_due() {
-        let since = |options| waiting_since(Some("1796035702999"), Some(options));
+        let since =
+            |options| waiting_since(Some("1796035702999"), Some(options), 1_796_039_303_000);
         assert_eq!(since(r#"{"attempts":0}"#), Some(1_796_035_702_999));
         assert_eq!(since(r#"{"delay":3600000}"#), Some(1_796_039_302_999));
+        // It was promoted before it was due.
+        assert_eq!(since(r#"{"delay":3600002}"#), None);
+        assert_eq!(since(r#"{"delay":9223372036854775807}"#), None);
         assert_eq!(since("odd"), Some(1_796_035_702_999));
-        assert_eq!(waiting_since(None, Some("{}")), None);
+        assert_eq!(waiting_since(None, Some("{}"), 0), None);
     }
 
     #[test]

@@ -26,6 +26,8 @@ const VISIBILITY_MS: i64 = 3_600_000;
 pub struct Broker {
     /// `global_keyprefix`.
     pub prefix: Vec<u8>,
+    /// Where it isn't the usual one: `sep` of broker_transport_options.
+    pub separator: Option<Vec<u8>>,
     pub names: Vec<Vec<u8>>,
     /// Exchange and routing key to the queue.
     pub routes: BTreeMap<(String, String), String>,
@@ -79,7 +81,10 @@ fn step_key(broker: &Broker, name: &[u8], step: u8) -> Vec<u8> {
     let base = [broker.prefix.as_slice(), name].concat();
     match step {
         0 => base,
-        step => [&base, SEPARATOR, step.to_string().as_bytes()].concat(),
+        step => {
+            let separator = broker.separator.as_deref().unwrap_or(SEPARATOR);
+            [&base, separator, step.to_string().as_bytes()].concat()
+        }
     }
 }
 
@@ -268,5 +273,10 @@ mod tests {
         };
         assert_eq!(step_key(&broker, b"mail", 0), b"p.mail");
         assert_eq!(step_key(&broker, b"mail", 6), b"p.mail\x06\x166");
+        let colon = Broker {
+            separator: Some(b":".to_vec()),
+            ..Broker::default()
+        };
+        assert_eq!(step_key(&colon, b"mail", 6), b"mail:6");
     }
 }

@@ -153,7 +153,7 @@ async fn brokers(fleet: &mut Fleet, seen: &Seen, places: &mut QueuePlaces) -> Ve
             }
         };
         for binding in bound {
-            let Some((routing_key, queue)) = binding_of(&binding) else {
+            let Some((routing_key, queue, separator)) = binding_of(&binding) else {
                 continue;
             };
             if !is_task_queue(queue) {
@@ -161,6 +161,9 @@ async fn brokers(fleet: &mut Fleet, seen: &Seen, places: &mut QueuePlaces) -> Ve
             }
             let broker = brokers.entry(prefix.clone()).or_default();
             broker.prefix.clone_from(prefix);
+            if separator != SEPARATOR {
+                broker.separator = Some(separator.to_vec());
+            }
             let route = (text(exchange), text(routing_key));
             broker.routes.insert(route, text(queue));
             names
@@ -193,15 +196,38 @@ async fn brokers(fleet: &mut Fleet, seen: &Seen, places: &mut QueuePlaces) -> Ve
         .collect()
 }
 
-fn binding_of(binding: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Routing key, queue, and what stands between them: `key SEP pattern SEP queue`. `sep` can be set to anything.
+fn binding_of(binding: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    parts(binding, SEPARATOR)
+        .or_else(|| mirrored(binding))
+        .or_else(|| parts(binding, b":"))
+}
+
+fn parts<'b>(binding: &'b [u8], separator: &'b [u8]) -> Option<(&'b [u8], &'b [u8], &'b [u8])> {
+    let width = separator.len();
     let at = |from: usize| {
         let rest = binding.get(from..)?;
-        let found = rest.windows(2).position(|window| window == SEPARATOR)?;
+        let found = rest.windows(width).position(|part| part == separator)?;
         Some(from + found)
     };
     let first = at(0)?;
-    let second = at(first + 2)?;
-    Some((&binding[..first], &binding[second + 2..]))
+    let second = at(first + width)?;
+    Some((&binding[..first], &binding[second + width..], separator))
+}
+
+/// The usual binding has the queue's name as its key and no pattern: the same twice, and the separator twice between.
+fn mirrored(binding: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    const WIDEST: usize = 8;
+    (1..=WIDEST).find_map(|width| {
+        let name = binding.len().checked_sub(2 * width)?;
+        if name == 0 || name % 2 != 0 {
+            return None;
+        }
+        let (key, rest) = binding.split_at(name / 2);
+        let (between, queue) = rest.split_at(2 * width);
+        let (first, second) = between.split_at(width);
+        (key == queue && first == second).then_some((key, queue, first))
+    })
 }
 
 /// Kombu's own channels between workers aren't queues of tasks.
@@ -309,11 +335,19 @@ mod tests {
     #[test]
     fn bindings_of_kombu() {
         let of = |binding: &'static [u8]| binding_of(binding);
+        let told = |key: &'static str, queue: &'static str, separator: &'static str| {
+            Some((key.as_bytes(), queue.as_bytes(), separator.as_bytes()))
+        };
         assert_eq!(
             of(b"mail\x06\x16\x06\x16mail"),
-            Some((&b"mail"[..], &b"mail"[..]))
+            told("mail", "mail", "\x06\x16")
         );
-        assert_eq!(of(b"a.#\x06\x16x\x06\x16q"), Some((&b"a.#"[..], &b"q"[..])));
+        assert_eq!(of(b"a.#\x06\x16x\x06\x16q"), told("a.#", "q", "\x06\x16"));
+        // With a separator of one's own.
+        assert_eq!(of(b"celery::celery"), told("celery", "celery", ":"));
+        assert_eq!(of(b"a:b::a:b"), told("a:b", "a:b", ":"));
+        assert_eq!(of(b"mail-|-|mail"), told("mail", "mail", "-|"));
+        assert_eq!(of(b"mail.*:x:mail"), told("mail.*", "mail", ":"));
         assert_eq!(of(b"odd"), None);
         assert!(!is_task_queue(b"live@scene.celery.pidbox") && !is_task_queue(b"celeryev.1"));
     }

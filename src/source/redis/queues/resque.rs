@@ -11,6 +11,7 @@ use super::moment::{self, Clock};
 use super::share::{Entry, Share, note_strangers};
 use super::sidekiq::earlier;
 use super::site::{Site, mark, text};
+use crate::keys::is_like;
 use crate::model::{Millis, Queue, QueueHead, QueueSystem, count};
 use crate::source::redis::fleet::Fleet;
 use crate::source::redis::value;
@@ -25,7 +26,21 @@ const SILENT: Millis = Millis::from_secs(300);
 struct Job {
     class: Json,
     queue: Json,
-    args: Vec<Argument>,
+    args: Arguments,
+}
+
+/// What isn't written by a library may have no list of them.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Arguments {
+    List(Vec<Argument>),
+    Other(serde::de::IgnoredAny),
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -72,7 +87,11 @@ fn head(payload: &[u8], clock: &Clock) -> QueueHead {
         mark: mark(payload),
         ..QueueHead::default()
     };
-    match job.args.into_iter().next() {
+    let first = match job.args {
+        Arguments::List(args) => args.into_iter().next(),
+        Arguments::Other(_) => None,
+    };
+    match first {
         Some(Argument::Wrapped {
             job_class,
             job_id,
@@ -118,7 +137,7 @@ pub async fn inspect(fleet: &mut Fleet, site: &Site, clock: &Clock) -> Vec<Queue
         row.long_overdue = delayed.long_passed(&of);
         if apart {
             row.dead = failures;
-            let at = first.and_then(|first| failure(&first)?.at);
+            let at = first.and_then(|first| failure(&first).at);
             row.oldest_dead_ms = at.map(|at| clock.age(at));
         } else {
             row.dead = failed.count(&of);
@@ -128,20 +147,31 @@ pub async fn inspect(fleet: &mut Fleet, site: &Site, clock: &Clock) -> Vec<Queue
         rows.push(row);
     }
     let known = |queue: &str| site.names.iter().any(|name| text(&name.bytes) == queue);
-    let strangers = delayed.strangers(known) + failed.strangers(known);
-    note_strangers(&mut all, strangers);
-    if strangers > 0 || !delayed.is_shared() || !failed.is_shared() {
+    let shares = [&delayed, &failed];
+    let strangers = note_strangers(&mut all, &shares, known);
+    // What is shared out stands with its queues.
+    let some = |count: u64| Some(count).filter(|count| *count > 0);
+    if let Some(rest) = delayed.rest(known) {
+        all.scheduled = some(rest.count);
+        all.overdue = some(rest.passed);
+        all.long_overdue = some(rest.long_passed);
+    }
+    if let Some(rest) = failed.rest(known) {
+        all.dead = some(rest.count);
+        all.oldest_dead_ms = rest.oldest.map(|at| clock.age(at));
+    }
+    if strangers || shares.iter().any(|share| !share.is_shared()) {
         rows.push(all);
     }
     rows
 }
 
-fn failure(member: &[u8]) -> Option<Entry> {
-    let failure: Failure = serde_json::from_slice(member).ok()?;
-    Some(Entry {
-        queue: word(&failure.queue)?,
+fn failure(member: &[u8]) -> Entry {
+    let failure: Failure = serde_json::from_slice(member).unwrap_or_default();
+    Entry {
+        queue: word(&failure.queue),
         at: time(&failure.failed_at),
-    })
+    }
 }
 
 async fn failed(fleet: &mut Fleet, site: &Site, clock: &Clock, all: &mut Queue) -> Share {
@@ -155,7 +185,7 @@ async fn failed(fleet: &mut Fleet, site: &Site, clock: &Clock, all: &mut Queue) 
     )
     .await;
     all.dead = first.uint();
-    let oldest = first.bytes().and_then(|member| failure(&member)?.at);
+    let oldest = first.bytes().and_then(|member| failure(&member).at);
     all.oldest_dead_ms = oldest.map(|at| clock.age(at));
     if let Some(refused) = first.refusal() {
         all.refused = Some(refused.text().to_owned());
@@ -169,10 +199,7 @@ async fn failed(fleet: &mut Fleet, site: &Site, clock: &Clock, all: &mut Queue) 
         return Share::unread(all.dead);
     };
     let members = members.into_iter().filter_map(value::bytes);
-    Share::of(
-        members.filter_map(|member| failure(&member)).collect(),
-        clock,
-    )
+    Share::of(members.map(|member| failure(&member)).collect(), clock)
 }
 
 /// The delayed jobs of resque-scheduler: a list for each second that one is due at.
@@ -233,24 +260,29 @@ async fn delayed(fleet: &mut Fleet, site: &Site, clock: &Clock, all: &mut Queue)
         for job in lists.list().unwrap_or_default() {
             let job = value::bytes(job).and_then(|job| serde_json::from_slice::<Job>(&job).ok());
             let queue = job.and_then(|job| word(&job.queue));
-            entries.extend(queue.map(|queue| Entry { queue, at }));
+            entries.push(Entry { queue, at });
         }
     }
     Share::of(entries, clock)
 }
 
+/// What a worker runs.
 #[derive(Default)]
 struct OfQueue {
-    live: u64,
-    silent: u64,
-    beat: Option<i64>,
     in_flight: u64,
     oldest: Option<i64>,
 }
 
-/// The workers by queue; `*` are those that listen to all.
+struct Worker {
+    /// Names of queues, or patterns such as `mail*` (`File.fnmatch?` in Ruby).
+    listens: Vec<String>,
+    silent: bool,
+    beat: Option<i64>,
+}
+
 #[derive(Default)]
 struct Workers {
+    all: Vec<Worker>,
     by_queue: BTreeMap<String, OfQueue>,
     known: bool,
     note: Option<String>,
@@ -298,12 +330,12 @@ impl Workers {
             let node = told.bytes().and_then(|ping| ping_time(&ping));
             let beat = ruby.max(node);
             let silent = beat.is_some_and(|beat| clock.age(beat) > SILENT);
-            for queue in text(name_and_queues(id).1).split(',') {
-                let of = read.by_queue.entry(queue.to_owned()).or_default();
-                of.live += u64::from(!silent);
-                of.silent += u64::from(silent);
-                of.beat = earlier(of.beat, beat);
-            }
+            let queues = text(name_and_queues(id).1);
+            read.all.push(Worker {
+                listens: queues.split(',').map(str::to_owned).collect(),
+                silent,
+                beat,
+            });
             if let Some(work) = work
                 && let Some(queue) = word(&work.queue)
             {
@@ -325,19 +357,22 @@ impl Workers {
             return;
         }
         let of = self.by_queue.get(queue);
-        let all = self.by_queue.get("*");
-        let sum = |count: fn(&OfQueue) -> u64| of.map_or(0, count) + all.map_or(0, count);
         let age = |at: Option<i64>| at.map(|at| clock.age(at));
-        row.workers = Some(sum(|of| of.live));
-        let beat = earlier(of.and_then(|of| of.beat), all.and_then(|of| of.beat));
+        let of_it = |worker: &&Worker| {
+            let mut patterns = worker.listens.iter();
+            patterns.any(|pattern| is_like(pattern.as_bytes(), queue.as_bytes()))
+        };
+        let mine: Vec<&Worker> = self.all.iter().filter(of_it).collect();
+        let silent = mine.iter().filter(|worker| worker.silent).count();
+        row.workers = Some((mine.len() - silent) as u64);
+        let beat = mine.iter().filter_map(|worker| worker.beat).min();
         row.oldest_heartbeat_ms = age(beat);
         row.in_flight = Some(of.map_or(0, |of| of.in_flight));
         row.oldest_in_flight_ms = age(of.and_then(|of| of.oldest));
-        let silent = sum(|of| of.silent);
         if silent > 0 {
             row.note(format!(
                 "{} silent for more than {SILENT}: in flight is what they ran, too",
-                count(usize::try_from(silent).unwrap_or(usize::MAX), "worker")
+                count(silent, "worker")
             ));
         }
     }
@@ -377,6 +412,10 @@ mod tests {
         assert_eq!((plain.id, plain.age_ms), (None, None));
         assert_ne!(plain.mark, wrapped.mark);
         assert_eq!(of("{").class, None);
+        for odd in ["null", r#"{"a":1}"#, "7"] {
+            let job = format!(r#"{{"class":"Odd","queue":"q","args":{odd}}}"#);
+            assert_eq!(of(&job).class.as_deref(), Some("Odd"), "{odd}");
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ async fn one(fleet: &mut Fleet, site: &Site, name: &Name, clock: &Clock) -> Queu
         ask("EXISTS", key("scheduler-lock:")),
         ask("LRANGE", list).arg("0").arg(&ahead),
         ask("ZRANGE", key("wip:")).arg("0").arg(&running),
-        ask("ZRANGE", key("failed:")).arg("0").arg(&ahead),
+        ask("ZRANGE", key("failed:")).arg("0").arg(&running),
     ];
     let mut told = answers(fleet, asks).await;
     row.depth = told.uint();
@@ -101,9 +101,16 @@ async fn one(fleet: &mut Fleet, site: &Site, name: &Name, clock: &Clock) -> Queu
     let times = |field| (site, field);
     let begun = earliest(fleet, times("started_at"), &working, &mut row).await;
     row.oldest_in_flight_ms = begun.map(|at| clock.age(at));
-    // Their score is when they are forgotten; they are in the order of their failures all the same.
+    // Their score is when they are forgotten: not in the order of their failures where jobs have a failure_ttl of their own.
     let ended = earliest(fleet, times("ended_at"), &failed, &mut row).await;
-    row.oldest_dead_ms = ended.map(|at| clock.age(at));
+    let ended = ended.map(|at| clock.age(at));
+    if row.dead.is_some_and(|dead| dead <= RUNNING) {
+        row.oldest_dead_ms = ended;
+    } else if let Some(age) = ended {
+        row.note(format!(
+            "the oldest dead one is at least {age} old: {RUNNING} were looked at"
+        ));
+    }
     workers(fleet, site, name, &mut row, clock).await;
     row
 }

@@ -106,24 +106,25 @@ pub async fn inspect(fleet: &mut Fleet, site: &Site, clock: &Clock) -> Vec<Queue
     }
     let known = |queue: &str| site.names.iter().any(|name| text(&name.bytes) == queue);
     let shares = [&kept.schedule, &kept.retry, &kept.dead];
-    let strangers = shares.iter().map(|share| share.strangers(known)).sum();
-    note_strangers(&mut all, strangers);
+    let strangers = note_strangers(&mut all, &shares, known);
     // What is shared out stands with its queues.
-    if strangers == 0 {
-        if kept.schedule.is_shared() {
-            all.scheduled = None;
-        }
-        if kept.retry.is_shared() {
-            all.retry = None;
-        }
-        if kept.dead.is_shared() {
-            (all.dead, all.oldest_dead_ms) = (None, None);
-        }
-        if kept.schedule.is_shared() && kept.retry.is_shared() {
-            (all.overdue, all.long_overdue) = (None, None);
-        }
+    let [schedule, retry, dead] = shares.map(|share| share.rest(known));
+    let some = |count: u64| Some(count).filter(|count| *count > 0);
+    if let Some(rest) = schedule {
+        all.scheduled = some(rest.count);
     }
-    if strangers > 0 || shares.iter().any(|share| !share.is_shared()) {
+    if let Some(rest) = retry {
+        all.retry = some(rest.count);
+    }
+    if let Some(rest) = dead {
+        all.dead = some(rest.count);
+        all.oldest_dead_ms = rest.oldest.map(|at| clock.age(at));
+    }
+    if let Some((schedule, retry)) = schedule.zip(retry) {
+        all.overdue = some(schedule.passed + retry.passed);
+        all.long_overdue = some(schedule.long_passed + retry.long_passed);
+    }
+    if strangers || shares.iter().any(|share| !share.is_shared()) {
         rows.push(all);
     }
     rows
@@ -174,7 +175,7 @@ impl Kept {
             }
             shares.push(match (members, total) {
                 (Some(members), Some(total)) if total <= SMALL => {
-                    Share::of(members.iter().filter_map(entry).collect(), clock)
+                    Share::of(members.iter().map(entry).collect(), clock)
                 }
                 _ => Share::unread(total),
             });
@@ -192,11 +193,11 @@ impl Kept {
 }
 
 /// The score is the due time, or that of its death.
-fn entry((member, score): &(Vec<u8>, f64)) -> Option<Entry> {
-    Some(Entry {
-        queue: Job::read(member)?.queue.as_str()?.to_owned(),
+fn entry((member, score): &(Vec<u8>, f64)) -> Entry {
+    Entry {
+        queue: Job::read(member).and_then(|job| Some(job.queue.as_str()?.to_owned())),
         at: moment::of_number(*score),
-    })
+    }
 }
 
 #[derive(Default)]

@@ -16,6 +16,11 @@ const PAGE: u64 = 100;
 const COUNTED_BYTES: usize = 1 << 20;
 /// Pending entries that are looked at, and of those how many are looked for in the stream.
 const PENDING: u64 = 100;
+/// Of more than that the longest in flight isn't looked for: the server walks along all of them for it.
+const WALKED: u64 = 100_000;
+/// How often those are asked for that have been in flight for longer, and by how many milliseconds.
+const STEPS: usize = 5;
+const STEP_MS: u64 = 100;
 const LOOKED_FOR: usize = 10;
 /// Consumers that are asked for.
 const CONSUMERS: u64 = 100;
@@ -69,6 +74,18 @@ struct Stream {
     added: Option<u64>,
 }
 
+impl Stream {
+    /// What was given out last is before all that is there.
+    fn is_past(&self, delivered: Id) -> bool {
+        self.first.is_some_and(|first| delivered < first)
+    }
+
+    /// Entries that were trimmed or deleted.
+    fn removed(&self) -> Option<u64> {
+        Some(self.added?.saturating_sub(self.length?))
+    }
+}
+
 struct Group {
     name: Vec<u8>,
     consumers: Option<u64>,
@@ -92,6 +109,34 @@ impl Group {
             read: number("entries-read"),
             lag: number("lag"),
         })
+    }
+}
+
+/// How many of a stream's entries a group hasn't been given, as far as its ends and the server tell; `None`: to be counted.
+///
+/// Before Redis 8 and Valkey 8.1 (measured on 7.0.15; redis#13337) a group's entries-read, and with it the lag, is wrong once
+/// entries were removed that it hadn't read: `sound` are the versions where it is right.
+fn not_given(stream: &Stream, group: &Group, sound: bool) -> Option<u64> {
+    let length = stream.length?;
+    let delivered = group.delivered?;
+    if length == 0 || stream.last.is_some_and(|last| last <= delivered) {
+        return Some(0);
+    }
+    if stream.is_past(delivered) {
+        return Some(length);
+    }
+    let lag = group.lag.filter(|lag| *lag <= length)?;
+    (sound || stream.added == Some(length)).then_some(lag)
+}
+
+/// The server's lag can be believed where entries were removed.
+fn lag_is_sound(fleet: &Fleet) -> bool {
+    let version = fleet.target.server_version.as_deref().unwrap_or_default();
+    let mut numbers = version.split('.').map(|n| n.parse().unwrap_or(0));
+    let number: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match fleet.target.product.as_deref() {
+        Some("valkey") => number >= (8, 1),
+        _ => number >= (8, 0),
     }
 }
 
@@ -148,30 +193,33 @@ async fn one(fleet: &mut Fleet, key: &[u8], stream: &Stream, group: Group, clock
     let name = format!("{}/{}", text(key), text(&group.name));
     let mut row = Queue::new(QueueSystem::Stream, name);
     row.in_flight = group.pending;
-    // The server counts what was trimmed away as well: that is lost, not waiting.
-    row.depth = match (group.lag, stream.length) {
-        (Some(lag), Some(length)) if lag > length => {
-            row.note(format!(
-                "{} entries were trimmed before they were given out",
-                lag - length
-            ));
-            Some(length)
-        }
-        (lag, _) => lag,
-    };
+    row.depth = not_given(stream, &group, lag_is_sound(fleet));
     row.counters.added = stream.added;
-    row.counters.taken = group.read;
+    row.counters.kept = stream.length;
+    row.counters.given = group.delivered.map(|Id(ms, n)| (ms, n));
+    let past = group.delivered.is_some_and(|id| stream.is_past(id));
+    match (group.delivered, stream.removed()) {
+        (Some(Id(0, 0)), Some(lost @ 1..)) => {
+            row.note(format!("trimmed before they were given out: {lost}"));
+        }
+        (_, Some(removed @ 1..)) if past && row.depth != Some(0) => {
+            let lag = group.lag.zip(stream.length);
+            let lost = lag.map_or(removed, |(lag, length)| lag.saturating_sub(length));
+            if lost > 0 {
+                row.note(format!("trimmed before they were given out: up to {lost}"));
+            }
+        }
+        // The next that it reads makes the server count what was trimmed as read.
+        _ => row.counters.taken = group.read,
+    }
     if group.consumers == Some(0) {
         row.workers = Some(0);
     }
-    if let Some(delivered) = group.delivered {
-        // All of it has been given out, whatever the server says it doesn't know.
-        if stream.length == Some(0) || stream.last.is_some_and(|last| last <= delivered) {
-            row.depth = Some(0);
-        }
-        if row.depth != Some(0) {
-            undelivered(fleet, key, delivered, &mut row, clock).await;
-        }
+    if let Some(delivered) = group.delivered
+        && row.depth != Some(0)
+    {
+        let lag = group.lag;
+        undelivered(fleet, key, (delivered, lag), &mut row, clock).await;
     }
     if group.pending.is_some_and(|pending| pending > 0) {
         pending(fleet, key, &group, stream, &mut row).await;
@@ -181,8 +229,18 @@ async fn one(fleet: &mut Fleet, key: &[u8], stream: &Stream, group: Group, clock
 }
 
 /// The first one that hasn't been given out, and how many there are where the server doesn't know.
-async fn undelivered(fleet: &mut Fleet, key: &[u8], delivered: Id, row: &mut Queue, clock: &Clock) {
+async fn undelivered(
+    fleet: &mut Fleet,
+    key: &[u8],
+    (delivered, lag): (Id, Option<u64>),
+    row: &mut Queue,
+    clock: &Clock,
+) {
     let page = if row.depth.is_some() { 1 } else { PAGE };
+    let why = match lag {
+        Some(lag) => format!("its lag, {lag} by the server, may be wrong: entries were removed"),
+        None => "its lag isn't known to the server".into(),
+    };
     let (mut from, mut counted, mut bytes) = (delivered.next(), 0, 0);
     loop {
         let range = ask("XRANGE", key).arg(from.to_string()).arg("+");
@@ -210,15 +268,13 @@ async fn undelivered(fleet: &mut Fleet, key: &[u8], delivered: Id, row: &mut Que
             Some(last) if entries.len() as u64 == page => from = last.next(),
             _ => {
                 row.depth = Some(counted);
-                row.note("its lag isn't known to the server: counted by XRANGE");
+                row.note(format!("{why}: counted by XRANGE"));
                 return;
             }
         }
         if counted >= COUNTED || bytes >= COUNTED_BYTES {
             row.depth_at_least = Some(counted);
-            row.note(format!(
-                "its lag isn't known to the server: at least {counted}, counted by XRANGE"
-            ));
+            row.note(format!("{why}: at least {counted}, counted by XRANGE"));
             return;
         }
     }
@@ -262,8 +318,16 @@ async fn pending(fleet: &mut Fleet, key: &[u8], group: &Group, stream: &Stream, 
                 .and_then(|id| Id::parse(&id)),
         );
     }
-    row.oldest_in_flight_ms = idle.map(crate::model::Millis);
     let all = group.pending.is_some_and(|pending| pending <= PENDING);
+    let mut exact = all;
+    if let Some(idle) = idle.as_mut().filter(|_| !all) {
+        exact = longest(fleet, key, group, idle).await;
+    }
+    row.oldest_in_flight_ms = idle.map(crate::model::Millis);
+    row.oldest_in_flight_at_least = idle.is_some() && !exact;
+    if row.oldest_in_flight_at_least {
+        row.note("longest in flight is a bound: not all that are pending were looked at");
+    }
     row.retry = all.then_some(again);
     // Whatever is before the first entry is gone; of the others some are looked for.
     let trimmed =
@@ -296,6 +360,31 @@ async fn pending(fleet: &mut Fleet, key: &[u8], group: &Group, stream: &Stream, 
     }
 }
 
+/// Looks among all that are pending for those in flight for longer; whether none is left.
+async fn longest(fleet: &mut Fleet, key: &[u8], group: &Group, idle: &mut u64) -> bool {
+    if group.pending.is_none_or(|pending| pending > WALKED) {
+        return false;
+    }
+    for _ in 0..STEPS {
+        let longer = idle.saturating_add(STEP_MS).to_string();
+        let range = ask("XPENDING", key).arg(&group.name).arg("IDLE");
+        let range = range.arg(longer).arg("-").arg("+").arg(PENDING.to_string());
+        // Before 6.2 it isn't understood.
+        let Some(entries) = answers(fleet, vec![range]).await.list() else {
+            return false;
+        };
+        let whole = (entries.len() as u64) < PENDING;
+        let found = entries
+            .into_iter()
+            .filter_map(|entry| value::uint(value::list(entry).get(2)?));
+        *idle = found.fold(*idle, u64::max);
+        if whole {
+            return true;
+        }
+    }
+    false
+}
+
 /// When any of its consumers asked last. One that is gone stays in the group, so their number tells nothing.
 async fn consumers(fleet: &mut Fleet, key: &[u8], group: &Group, row: &mut Queue) {
     let Some(count) = group
@@ -319,6 +408,37 @@ async fn consumers(fleet: &mut Fleet, key: &[u8], group: &Group, row: &mut Queue
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lag_is_believed_where_it_must_be_right() {
+        let id = |ms| Some(Id(ms, 0));
+        // Of ten entries, 11 to 20, the last was given out as `delivered`.
+        let of = |added, delivered, lag, sound| {
+            let stream = Stream {
+                first: id(11),
+                last: id(20),
+                length: Some(10),
+                added: Some(added),
+            };
+            let group = Group {
+                name: Vec::new(),
+                consumers: None,
+                pending: None,
+                delivered: id(delivered),
+                read: None,
+                lag,
+            };
+            not_given(&stream, &group, sound)
+        };
+        assert_eq!(of(10, 15, Some(5), false), Some(5));
+        assert_eq!(of(90, 15, Some(9), true), Some(9));
+        assert_eq!(of(90, 15, Some(9), false), None);
+        assert_eq!(of(90, 15, Some(85), true), None);
+        assert_eq!(of(90, 15, None, true), None);
+        // Nothing of what is there, and all of it.
+        assert_eq!(of(90, 3, Some(80), false), Some(10));
+        assert_eq!(of(90, 20, Some(7), false), Some(0));
+    }
 
     #[test]
     fn ids_that_are_times_and_others() {

@@ -41,7 +41,7 @@ impl Table<RedisHead> for Expiry {
             if let Some(jitter) = group.jitter {
                 let advice = format!(
                     "flatter: give each key 90 % of today's lifetime plus a random part of up to 20 %. What they were given can't be \
-                     seen; of the longest time left, {} s, that makes {} s + 0 to {} s: at most {} a second instead of {}",
+                     seen; of the {} s that the last of them have left, that makes {} s + 0 to {} s: at most {} a second instead of {}",
                     jitter.lifetime_s,
                     jitter.base_s,
                     jitter.spread_s,
@@ -78,11 +78,12 @@ impl Table<RedisHead> for Expiry {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const GROUPS: [Col; 14] = [
+        const GROUPS: [Col; 15] = [
             col("group", "group"),
             col("keys", "keys"),
             col("with_ttl", "with TTL"),
             more("overdue"),
+            more("never"),
             col("peak_1s_share", "peak second %"),
             more("peak_1s_keys"),
             more("peak_1s_at"),

@@ -122,7 +122,7 @@ pub fn own_effect(coverage: &RedisCoverage) -> String {
         String::new()
     };
     format!(
-        "read in {seconds:.1} s{waited}; it added {} to keyspace_hits",
+        "read in {seconds:.1} s{waited}; it added {} to keyspace_hits and keyspace_misses, together",
         thousands(own.lookups)
     )
 }

@@ -94,6 +94,9 @@ impl Hotkeys {
             .window_ms
             .map_or_else(String::new, |window| format!(" over {window}"));
         match method {
+            HotMethod::Lfu if self.sampled == 0 && head.coverage.complete => {
+                "there are no keys".into()
+            }
             HotMethod::Lfu => {
                 let part = if head.coverage.complete {
                     "all of "
@@ -128,6 +131,12 @@ impl Hotkeys {
         if shares {
             columns.push(Column::number("share"));
         }
+        // The same name in two databases is two keys.
+        let elsewhere = |key: &HotKey| key.database.is_some_and(|db| db != head.target.database);
+        let databases = self.keys.iter().any(elsewhere);
+        if databases {
+            columns.push(Column::number("db"));
+        }
         columns.extend([
             Column::text("key").flex_from(30, 16),
             Column::text("group").shrink(12).drop(2),
@@ -145,6 +154,12 @@ impl Hotkeys {
                 row.push(
                     key.share_pct
                         .map_or_else(|| NONE.into(), |share| format!("{:.1} %", share.0)),
+                );
+            }
+            if databases {
+                row.push(
+                    key.database
+                        .map_or_else(|| NONE.into(), |db| db.to_string()),
                 );
             }
             row.extend([

@@ -71,7 +71,7 @@ impl Table<RedisHead> for Queues {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const COLUMNS: [Col; 25] = [
+        const COLUMNS: [Col; 26] = [
             col("system", "system"),
             col("name", "queue"),
             col("depth", "waiting"),
@@ -79,6 +79,7 @@ impl Table<RedisHead> for Queues {
             more("oldest_age_at_least"),
             col("in_flight", "in flight"),
             col("oldest_in_flight_ms", "longest"),
+            more("oldest_in_flight_at_least"),
             col("scheduled", "scheduled"),
             col("overdue", "overdue"),
             col("retry", "retry"),
@@ -218,8 +219,8 @@ impl Queues {
             |value: Option<f64>| value.map_or_else(|| NONE.into(), |rate| format!("{rate:.1}"));
         let row = |row: &&QueueRow| {
             let queue = &row.queue;
-            let oldest = match (queue.oldest_age_ms, queue.oldest_age_at_least) {
-                (Some(age), true) => format!("≥ {age}"),
+            let bound = |time: Option<Millis>, at_least: bool| match (time, at_least) {
+                (Some(time), true) => format!("≥ {time}"),
                 (known, _) => age(known),
             };
             let paused = if queue.paused == Some(true) {
@@ -231,9 +232,9 @@ impl Queues {
                 format!("{}{paused}", row.full_name()),
                 row.verdict.word().to_owned(),
                 number(queue.depth),
-                oldest,
+                bound(queue.oldest_age_ms, queue.oldest_age_at_least),
                 number(queue.in_flight),
-                age(queue.oldest_in_flight_ms),
+                bound(queue.oldest_in_flight_ms, queue.oldest_in_flight_at_least),
                 number(queue.scheduled),
                 number(queue.overdue),
                 number(queue.retry),
