@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use memchr::{memchr, memrchr};
 
 use super::generic;
-use super::labels::Label;
+use super::labels::{Label, Severity};
 use super::locktext;
 use super::logins::authorized;
 use super::odd;
@@ -58,6 +58,7 @@ struct Entry<'b> {
     end: usize,
     head: Head,
     label: Label,
+    severity: Severity,
     text: Cow<'b, str>,
 }
 
@@ -176,7 +177,8 @@ impl Lines {
         let order = std::iter::once(self.last).chain(0..self.known.len());
         for n in order {
             let prefix = self.known.get(n);
-            if let Some(split) = prefix.and_then(|prefix| prefix.split(line, &mut self.zone)) {
+            if let Some(mut split) = prefix.and_then(|prefix| prefix.split(line, &mut self.zone)) {
+                generic::tidy(&mut split.head.session);
                 // One odd line doesn't make another prefix of the file.
                 return Some(split);
             }
@@ -293,6 +295,7 @@ impl Lines {
             };
             let (mut head, label) = (split.head, split.label);
             let mut whole = split.text.to_owned();
+            let severity = Severity::of(&line[..line.len() - whole.len()]);
             if matches!(label, Label::Message | Label::Unknown)
                 && let Some((code, rest)) = verbose(split.text)
                 && head.sqlstate.as_deref().is_none_or(|known| known == code)
@@ -320,6 +323,7 @@ impl Lines {
                 end,
                 head,
                 label,
+                severity,
                 text: Cow::Owned(whole),
             });
         }
@@ -399,7 +403,10 @@ fn take(record: &mut Record, entry: Entry<'_>) {
     record.sqlstate = record.sqlstate.take().or(entry.head.sqlstate);
     let text = entry.text.into_owned();
     match entry.label {
-        Label::Message => record.message = text,
+        Label::Message => {
+            record.message = text;
+            record.severity = entry.severity;
+        }
         Label::Detail => record.detail = Some(text),
         Label::Context => record.context = Some(text),
         Label::Statement => record.statement = Some(text),
