@@ -13,6 +13,7 @@ mod captures;
 mod connections;
 mod corpus;
 mod deadlock_lines;
+mod deadlock_names;
 mod deadlocks;
 mod forest;
 mod formats;

@@ -7,6 +7,8 @@ use chrono::{DurationRound as _, TimeDelta};
 
 use super::aim::Aim;
 use super::linked::Waiting;
+use super::masked::{masked, sure};
+use super::names;
 use super::order;
 use super::report::{Deadlock, Deadlocks, Group, Hour, session, told};
 use super::waits::Waits;
@@ -82,6 +84,9 @@ impl Collector {
     }
 
     pub fn take(&mut self, mut event: LogEvent) {
+        if !self.unredacted {
+            names::redact(&mut event);
+        }
         self.meet(&event);
         self.waiting.meet(&mut event);
         match &mut event.what {
@@ -314,7 +319,7 @@ impl Collector {
                 last: counting.last,
                 applications: names.into_iter().collect(),
                 relations: sample.relations.clone(),
-                statements: statements(&counting.sample.event),
+                statements: statements(&counting.sample.event, unredacted),
                 shape: sample.shape,
                 order_conflict: order_conflict.clone(),
                 varies: counting.varies,
@@ -416,11 +421,17 @@ fn applications(deadlock: &Deadlock) -> Vec<String> {
 }
 
 /// The statements in the circle, values left out, in an order of their own.
-fn statements(event: &LogEvent) -> Vec<String> {
+fn statements(event: &LogEvent, unredacted: bool) -> Vec<String> {
     let LogWhat::Deadlock(deadlock) = &event.what else {
         return Vec::new();
     };
-    let mut all: Vec<String> = deadlock.edges.iter().filter_map(fingerprint).collect();
+    let shown = |text: String| if unredacted { text } else { masked(&text) };
+    let mut all: Vec<String> = deadlock
+        .edges
+        .iter()
+        .filter_map(fingerprint)
+        .map(shown)
+        .collect();
     all.sort();
     all.dedup();
     all
@@ -428,10 +439,10 @@ fn statements(event: &LogEvent) -> Vec<String> {
 
 /// Of a DO, whose body is a text, the statement in it that waits, where the log has it.
 fn fingerprint(edge: &LogEdge) -> Option<String> {
-    let whole = sql::fingerprint(edge.statement.as_deref()?);
+    let whole = sql::fingerprint(sure(edge.statement.as_deref()?));
     let hidden = whole.starts_with("do ?") || whole.starts_with("do language ");
     Some(match edge.inner.as_deref().filter(|_| hidden) {
-        Some(inner) => format!("do: {}", sql::fingerprint(inner)),
+        Some(inner) => format!("do: {}", sql::fingerprint(sure(inner))),
         None => whole,
     })
 }
