@@ -13,7 +13,7 @@ use super::odd;
 use super::prefix::{Head, Prefix, Split};
 use super::record::{Record, sqlstate};
 use super::time::Zone;
-use crate::model::{LogBefore, LogSession, Pid};
+use crate::model::{LogBefore, LogSession, Pid, Timestamp};
 
 /// Longest text of one entry that is kept.
 const MOST: usize = 1 << 20;
@@ -127,6 +127,11 @@ impl Lines {
             .filter(|line| generic::split(line, zone).is_some())
             .count();
         best.0.max(by_shape)
+    }
+
+    /// The time of a line.
+    pub fn time_of(&mut self, line: &str) -> Option<Timestamp> {
+        self.split(line)?.head.at
     }
 
     fn split<'l>(&mut self, line: &'l str) -> Option<Split<'l>> {

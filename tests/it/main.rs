@@ -14,6 +14,7 @@ mod connections;
 mod corpus;
 mod deadlock_lines;
 mod deadlock_names;
+mod deadlock_once;
 mod deadlocks;
 mod forest;
 mod formats;
