@@ -6,9 +6,9 @@ use std::path::Path;
 use chrono::TimeDelta;
 
 use super::fault::Fault;
-use crate::analysis::deadlocks::{Waiting, relations};
-use crate::logs::{self, ScanOptions, Wanted, Zone};
-use crate::model::{LogEvent, LogMoment, Timestamp};
+use crate::analysis::deadlocks::{Known, Once, Waiting, relations};
+use crate::logs::{self, AS_UTC, ScanOptions};
+use crate::model::{LogEvent, LogMoment, LogRead, Timestamp, counted};
 use crate::sql;
 
 /// Events are made moments so many at a time: a log may have any number.
@@ -22,49 +22,80 @@ const BEFORE: TimeDelta = TimeDelta::hours(1);
 pub struct Told {
     /// Oldest first.
     pub moments: Vec<LogMoment>,
-    /// Older ones, more than a timeline has.
-    pub left_out: u64,
+    /// Of what in it nothing is known, each with the log's name.
+    pub gaps: Vec<String>,
+    /// What words of time zones were taken for, where they have several meanings.
+    pub zones: Vec<String>,
 }
 
-/// The moments of a log from an hour before `from` until `until`; what looks secret in names is taken out. `watch` is told of the
-/// bytes that are read, and of how many; it ends the reading by `false`.
+/// The moments of a log from an hour before `from` until `until`; what looks secret in names is taken out. What the logs before told
+/// isn't told again. `watch` is told of the bytes that are read, and of how many; it ends the reading by `false`.
 ///
 /// # Errors
 /// When it can't be read, or is no log of PostgreSQL.
 pub fn of(
     path: &Path,
-    from: Option<Timestamp>,
-    until: Option<Timestamp>,
+    options: &ScanOptions,
+    (from, until): (Option<Timestamp>, Option<Timestamp>),
+    once: &mut Once,
     watch: &mut dyn FnMut(u64, Option<u64>) -> bool,
 ) -> Result<Told, Fault> {
     let options = ScanOptions {
-        wanted: Wanted::All,
-        format: None,
-        prefix: None,
-        zone: Zone::given(None),
         since: from.map(|at| Timestamp::new(at.utc() - BEFORE)),
         until,
+        ..options.clone()
     };
     let mut newest = Newest::default();
     let mut events: Vec<LogEvent> = Vec::new();
     let mut waiting = Waiting::default();
+    let mut log = logs::begin(logs::open(path)?, &options)?;
+    once.begin(log.start());
     let mut take = |mut event: LogEvent| {
         waiting.meet(&mut event);
+        if once.meet(&event) != Known::New {
+            return;
+        }
         events.push(event);
         if events.len() >= AT_ONCE {
             newest.add(logs::moments(&std::mem::take(&mut events), &relations));
         }
     };
-    logs::scan(logs::open(path)?, &options, &mut take, watch)?;
+    let read = log.read(&mut take, watch)?;
+    once.end(read.ends);
     newest.add(logs::moments(&events, &relations));
     let mut moments = Vec::from(newest.moments);
     for moment in &mut moments {
         moment.what = sql::redacted(&moment.what).into_owned();
     }
+    let mut gaps = gaps(&read);
+    if newest.left_out > 0 {
+        let older = counted(newest.left_out, "older moment");
+        gaps.push(format!("{}: {older} left out", read.name));
+    }
+    let of_zone =
+        |zone: &String| format!("{}: time zone {zone}; --log-timezone says it", read.name);
+    let (unknown, ambiguous): (Vec<&String>, _) =
+        read.zones.iter().partition(|zone| zone.ends_with(AS_UTC));
+    gaps.extend(unknown.into_iter().map(of_zone));
     Ok(Told {
         moments,
-        left_out: newest.left_out,
+        gaps,
+        zones: ambiguous.into_iter().map(of_zone).collect(),
     })
+}
+
+/// What of a log couldn't be read.
+fn gaps(read: &LogRead) -> Vec<String> {
+    let stopped = read
+        .stopped
+        .iter()
+        .map(|why| format!("{}: not read to its end: {why}", read.name));
+    let amiss = read
+        .amiss()
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{}: {}: {what}", read.name, counted(number, "line")));
+    stopped.chain(amiss).collect()
 }
 
 /// The newest are what a timeline needs.

@@ -3,6 +3,7 @@ mod args;
 mod commands;
 mod complete;
 mod fault;
+mod log_lines;
 mod log_moments;
 mod person;
 mod redis;
@@ -18,7 +19,6 @@ use clap::Parser as _;
 
 use crate::model::ExitCode;
 use crate::view::Console;
-use args::Args;
 pub use args::command;
 use fault::Fault;
 
@@ -28,7 +28,7 @@ pub fn run(argv: impl Iterator<Item = OsString>) -> ExitCode {
     if complete::answered(&argv) {
         return ExitCode::Ok;
     }
-    let args = match Args::try_parse_from(args::host_or_help(argv.into_iter())) {
+    let args = match args::Args::try_parse_from(args::host_or_help(argv.into_iter())) {
         Ok(args) => args,
         Err(error) => return args::usage(&error),
     };

@@ -1,5 +1,6 @@
 //! csvlog: a message a record, whose fields may span lines.
 
+use super::labels::Severity;
 use super::record::{Record, named, sqlstate};
 use super::stderr::{line_end, line_start};
 use super::time::{self, Zone};
@@ -118,6 +119,7 @@ fn record(fields: &[Field], zone: &mut Zone) -> Option<Record> {
             application_name: named(&text(22)),
         },
         sqlstate: sqlstate(&text(12)),
+        severity: Severity::of(&text(11)),
         message: text(MESSAGE),
         detail: some(14),
         context: some(18),

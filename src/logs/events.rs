@@ -1,5 +1,6 @@
 //! A message → the event that it tells of, if it is one that matters.
 
+use super::labels::Severity;
 use super::locktext;
 use super::logins::authorized;
 use super::record::Record;
@@ -20,7 +21,7 @@ pub fn event(record: &Record) -> Option<LogEvent> {
         .or_else(|| wait(record))
         .or_else(|| bare(record))
         .or_else(|| by_sqlstate(record))
-        .or_else(|| by_words(&record.message).map(LogWhat::Server))?;
+        .or_else(|| by_words(record).map(LogWhat::Server))?;
     let first = match &what {
         LogWhat::Deadlock(deadlock) => deadlock.edges.first().map(|edge| edge.pid),
         LogWhat::LockWait(wait) => Some(wait.pid),
@@ -39,6 +40,9 @@ pub fn event(record: &Record) -> Option<LogEvent> {
 }
 
 fn deadlock(record: &Record) -> Option<LogWhat> {
+    if !matches!(record.severity, Severity::Error | Severity::Unknown) {
+        return None;
+    }
     let detail = record.detail.as_deref()?;
     let mut edges: Vec<LogEdge> = detail.lines().map_while(locktext::edge).collect();
     let round = !edges.is_empty()
@@ -83,7 +87,8 @@ fn bare(record: &Record) -> Option<LogWhat> {
         .sqlstate
         .as_deref()
         .is_none_or(|code| code == "40P01");
-    (says && alone && coded).then_some(LogWhat::BareDeadlock)
+    let error = matches!(record.severity, Severity::Error | Severity::Unknown);
+    (says && alone && coded && error).then_some(LogWhat::BareDeadlock)
 }
 
 /// Only of a transaction's end the server says for which row it is.
@@ -157,6 +162,13 @@ pub fn statement(text: &str) -> Option<String> {
 
 fn wait(record: &Record) -> Option<LogWhat> {
     // An error of the same words is somebody's own.
+    // What a session says, and what it was logged to have said, is none of the server's.
+    const SAID: [&str; 4] = ["statement: ", "文: ", "duration: ", "execute "];
+    if !matches!(record.severity, Severity::Log | Severity::Unknown)
+        || SAID.iter().any(|word| record.message.starts_with(word))
+    {
+        return None;
+    }
     let line = locktext::wait(&record.message, record.detail.is_some())?;
     if record
         .sqlstate
@@ -186,79 +198,119 @@ fn wait(record: &Record) -> Option<LogWhat> {
 }
 
 fn by_sqlstate(record: &Record) -> Option<LogWhat> {
-    let says = |words: &[&str]| words.iter().any(|word| record.message.contains(word));
+    let begins = |words: &[&str]| words.iter().any(|word| record.message.starts_with(word));
     let code = record.sqlstate.as_deref();
-    if code == Some("53300")
-        || says(&[
-            "too many clients",
-            "クライアント数が多すぎます",
-            "connection slots are reserved",
-            "too many connections for",
-        ])
-    {
-        return Some(LogWhat::TooManyConnections);
+    match record.severity {
+        Severity::Error => {}
+        Severity::Fatal | Severity::Unknown => {
+            let ended = |why| Some(LogWhat::Terminated { why });
+            let what = match code {
+                Some("53300") => Some(LogWhat::TooManyConnections),
+                Some("57P01") => ended(LogTermination::Administrator),
+                Some("57P02") => ended(LogTermination::Crash),
+                Some("57P05") => ended(LogTermination::IdleSession),
+                Some("25P03") => ended(LogTermination::IdleInTransaction),
+                Some("25P04") => ended(LogTermination::TransactionTimeout),
+                Some(_) => None,
+                None if begins(&REFUSED) => Some(LogWhat::TooManyConnections),
+                None if begins(&ADMINISTRATOR) => ended(LogTermination::Administrator),
+                None if begins(&["terminating connection due to idle-in-transaction"]) => {
+                    ended(LogTermination::IdleInTransaction)
+                }
+                None => None,
+            };
+            if what.is_some() {
+                return what;
+            }
+        }
+        // Of a crash the others' sessions say so in a warning.
+        Severity::Less if code == Some("57P02") => {
+            return Some(LogWhat::Terminated {
+                why: LogTermination::Crash,
+            });
+        }
+        Severity::Less | Severity::Log => return None,
     }
-    let canceling = says(&[
-        "canceling statement due to",
-        "のためステートメントをキャンセル",
-    ]);
-    if code == Some("57014") || code == Some("55P03") && canceling || code.is_none() && canceling {
-        let why = if code == Some("55P03") || says(&["lock timeout", "ロックのタイムアウト"])
-        {
-            LogCancellation::LockTimeout
-        } else if says(&["statement timeout", "ステートメントのタイムアウト"]) {
-            LogCancellation::StatementTimeout
-        } else if says(&["user request", "ユーザーからの要求"]) {
-            LogCancellation::Request
-        } else if says(&["conflict with recovery", "リカバリ"]) {
-            LogCancellation::Recovery
-        } else {
-            LogCancellation::Other
-        };
-        return Some(LogWhat::Canceled { why });
-    }
-    let ended = |why| Some(LogWhat::Terminated { why });
+    let why = CANCELED
+        .iter()
+        .find(|(_, words)| begins(words))
+        .map(|(why, _)| *why)
+        .or_else(|| begins(&["canceling "]).then_some(LogCancellation::Other));
     match code {
-        Some("57P01") => ended(LogTermination::Administrator),
-        Some("57P02") => ended(LogTermination::Crash),
-        Some("57P05") => ended(LogTermination::IdleSession),
-        Some("25P03") => ended(LogTermination::IdleInTransaction),
-        Some("25P04") => ended(LogTermination::TransactionTimeout),
-        _ if says(&[
-            "terminating connection due to administrator",
-            "管理者コマンドにより接続を終了",
-        ]) =>
-        {
-            ended(LogTermination::Administrator)
-        }
-        _ if says(&["terminating connection due to idle-in-transaction"]) => {
-            ended(LogTermination::IdleInTransaction)
-        }
-        _ => None,
+        Some("57014") => Some(why.unwrap_or(LogCancellation::Other)),
+        Some("55P03") => why.map(|_| LogCancellation::LockTimeout),
+        None => why,
+        Some(_) => None,
     }
+    .map(|why| LogWhat::Canceled { why })
 }
 
-/// What the server says of itself, in English and Japanese: it carries no SQLSTATE.
-fn by_words(message: &str) -> Option<LogServer> {
-    const WORDS: [(LogServer, &[&str]); 6] = [
+/// How messages begin in English and in Japanese, where no SQLSTATE tells them.
+const REFUSED: [&str; 5] = [
+    "sorry, too many clients already",
+    "現在クライアント数が多すぎます",
+    "remaining connection slots are reserved",
+    "too many connections for role \"",
+    "too many connections for database \"",
+];
+const ADMINISTRATOR: [&str; 2] = [
+    "terminating connection due to administrator command",
+    "管理者コマンドにより接続を終了",
+];
+const CANCELED: [(LogCancellation, &[&str]); 4] = [
+    (
+        LogCancellation::LockTimeout,
+        &[
+            "canceling statement due to lock timeout",
+            "ロックのタイムアウトのためステートメントをキャンセル",
+        ],
+    ),
+    (
+        LogCancellation::StatementTimeout,
+        &[
+            "canceling statement due to statement timeout",
+            "ステートメントのタイムアウトのためステートメントをキャンセル",
+        ],
+    ),
+    (
+        LogCancellation::Request,
+        &[
+            "canceling statement due to user request",
+            "ユーザーからの要求により文をキャンセル",
+            "ユーザーからの要求のためステートメントをキャンセル",
+        ],
+    ),
+    (
+        LogCancellation::Recovery,
+        &[
+            "canceling statement due to conflict with recovery",
+            "リカバリとの競合のためステートメントをキャンセル",
+            "リカバリで競合が発生したためステートメントをキャンセル",
+        ],
+    ),
+];
+
+/// What the server says of itself, in English and Japanese: it carries no SQLSTATE. A statement that is logged begins
+/// otherwise.
+fn by_words(record: &Record) -> Option<LogServer> {
+    const WORDS: [(LogServer, &[&str]); 5] = [
         (
             LogServer::Ready,
             &[
-                "database system is ready to accept",
+                "database system is ready to accept ",
                 "データベースシステムの接続受け付け準備",
             ],
         ),
-        (
-            LogServer::Starting,
-            &["starting PostgreSQL ", "を起動しています"],
-        ),
+        (LogServer::Starting, &["starting PostgreSQL "]),
         (
             LogServer::ShutdownRequested,
             &[
-                "received fast shutdown",
-                "received smart shutdown",
-                "received immediate shutdown",
-                "シャットダウン要求を受け取りました",
+                "received fast shutdown request",
+                "received smart shutdown request",
+                "received immediate shutdown request",
+                "高速シャットダウン要求を受け取りました",
+                "スマートシャットダウン要求を受け取りました",
+                "即時シャットダウン要求を受け取りました",
             ],
         ),
         (
@@ -269,23 +321,40 @@ fn by_words(message: &str) -> Option<LogServer> {
             ],
         ),
         (
-            LogServer::Crashed,
-            &["was terminated by signal", "シグナル"],
-        ),
-        (
             LogServer::Interrupted,
             &[
                 "database system was interrupted",
                 "database system was not properly shut down",
                 "データベースシステムは中断",
-                "正しくシャットダウンされていません",
+                "データベースシステムは正しくシャットダウンされていません",
             ],
         ),
     ];
-    WORDS
+    if !matches!(record.severity, Severity::Log | Severity::Unknown) {
+        return None;
+    }
+    let message = record.message.as_str();
+    let begins = WORDS
         .iter()
-        .find(|(_, words)| words.iter().any(|word| message.contains(word)))
-        .map(|(what, _)| *what)
+        .find(|(_, words)| words.iter().any(|word| message.starts_with(word)))
+        .map(|(what, _)| *what);
+    let starts = || message.starts_with("PostgreSQL ") && message.ends_with("を起動しています");
+    begins
+        .or_else(|| starts().then_some(LogServer::Starting))
+        .or_else(|| crashed(message).then_some(LogServer::Crashed))
+}
+
+/// `server process (PID 123) was terminated by signal 9: Killed`
+fn crashed(message: &str) -> bool {
+    let Some((process, rest)) = message.split_once("(PID ") else {
+        return false;
+    };
+    let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let ended = [") was terminated by signal ", ")はシグナル", ") はシグナル"]
+        .iter()
+        .any(|words| behind.starts_with(words));
+    // What a session wrote begins with a word and a colon.
+    ended && !process.contains([':', '\''])
 }
 
 #[cfg(test)]
@@ -366,6 +435,118 @@ mod tests {
         }
         assert_eq!(of("deadlock detected", Some("PL/pgSQL function f()")), None);
         assert_eq!(of("deadlock detected by the nightly job", None), None);
+    }
+
+    #[test]
+    fn words_of_a_statement_are_no_event() {
+        let of = |severity: &str, code: Option<&str>, message: &str| {
+            event(&Record {
+                severity: Severity::of(severity),
+                sqlstate: code.map(str::to_owned),
+                message: message.into(),
+                ..Record::default()
+            })
+            .map(|event| event.what)
+        };
+        let said = [
+            "売買シグナル",
+            "FATAL: sorry, too many clients already",
+            "sorry, too many clients already",
+            "the database system is shut down",
+            "database system is shut down",
+            "terminating connection due to administrator command",
+            "canceling statement due to user request",
+            "server process (PID 7) was terminated by signal 9: Killed",
+            "deadlock detected",
+            "process 5 still waiting for ShareLock on transaction 742 after 1000.149 ms",
+        ];
+        for text in said {
+            for message in [
+                format!("statement: select '{text}'"),
+                format!("duration: 3.1 ms  statement: select '{text}'"),
+                format!("execute <unnamed>: select '{text}'"),
+            ] {
+                assert_eq!(of("LOG", None, &message), None, "{message}");
+            }
+            for severity in ["NOTICE", "WARNING", "INFO"] {
+                assert_eq!(of(severity, None, text), None, "{severity}: {text}");
+            }
+            let own = of("ERROR", Some("P0001"), text);
+            assert_eq!(own, None, "{text}");
+        }
+        assert_eq!(
+            of(
+                "LOG",
+                None,
+                "archive command was terminated by signal 15: Terminated"
+            ),
+            None
+        );
+        assert_eq!(of("ERROR", Some("53300"), "no slot"), None);
+    }
+
+    #[test]
+    fn what_the_server_says_of_itself() {
+        let of = |severity: &str, message: &str| {
+            event(&Record {
+                severity: Severity::of(severity),
+                message: message.into(),
+                ..Record::default()
+            })
+            .map(|event| event.what)
+        };
+        for (message, what) in [
+            (
+                "server process (PID 7) was terminated by signal 9: Killed",
+                LogServer::Crashed,
+            ),
+            (
+                "background worker \"logical replication launcher\" (PID 7) was terminated by signal 11: Segmentation fault",
+                LogServer::Crashed,
+            ),
+            (
+                "サーバープロセス (PID 7)はシグナル9で終了しました: Killed",
+                LogServer::Crashed,
+            ),
+            (
+                "starting PostgreSQL 18.0 on x86_64-linux-musl",
+                LogServer::Starting,
+            ),
+            (
+                "PostgreSQL 18.0 on x86_64-linux-muslを起動しています",
+                LogServer::Starting,
+            ),
+            (
+                "database system is ready to accept read-only connections",
+                LogServer::Ready,
+            ),
+            (
+                "高速シャットダウン要求を受け取りました",
+                LogServer::ShutdownRequested,
+            ),
+            ("database system is shut down", LogServer::ShutDown),
+            (
+                "database system was interrupted; last known up at 2026-12-01 00:00:00 UTC",
+                LogServer::Interrupted,
+            ),
+        ] {
+            assert_eq!(of("LOG", message), Some(LogWhat::Server(what)), "{message}");
+        }
+        for message in [
+            "sorry, too many clients already",
+            "現在クライアント数が多すぎます",
+        ] {
+            assert_eq!(
+                of("致命的エラー", message),
+                Some(LogWhat::TooManyConnections)
+            );
+        }
+        let end = of(
+            "FATAL",
+            "terminating connection due to administrator command",
+        );
+        let why = LogTermination::Administrator;
+        assert_eq!(end, Some(LogWhat::Terminated { why }));
     }
 
     #[test]

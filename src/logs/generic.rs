@@ -89,14 +89,9 @@ fn pid(before: &str) -> Option<Pid> {
         })
 }
 
-/// `user=… db=… app=…`, or `user@database`.
+/// `user=… db=… app=…`, or `user@database`. Where a name ends can't always be told: then it isn't known.
 fn session(before: &str) -> LogSession {
-    let value = |keys: &[&str]| {
-        keys.iter().find_map(|key| {
-            let (_, rest) = before.split_once(key)?;
-            named(rest.split([',', ' ', ']', '|', ';', '>', ')']).next()?)
-        })
-    };
+    let value = |keys: &[&str]| keys.iter().find_map(|key| value(before, key));
     let mut session = LogSession {
         user: value(&["user=", "usr="]),
         database: value(&["db=", "database="]),
@@ -106,10 +101,112 @@ fn session(before: &str) -> LogSession {
         .split(|c: char| c.is_whitespace() || matches!(c, ':' | ',' | '|'))
         .find_map(|word| word.split_once('@'));
     if let (Some((user, database)), None) = (pair, &session.user) {
-        session.user = named(user);
-        session.database = named(database);
+        let database = database.split('/').next().unwrap_or_default();
+        session.user = named(user.trim_start_matches(['[', '(', '<']));
+        session.database = named(database.trim_end_matches([']', ')', '>']));
     }
     session
+}
+
+/// Of names that a shape in wide use made out: the bracket around all of them is none of theirs, and where an address stands
+/// before the last, another prefix was meant.
+pub fn tidy(session: &mut LogSession) {
+    let address = |name: &str| {
+        let first = name.split(' ').next().unwrap_or_default();
+        let port = first.rsplit_once('(').map(|(_, port)| port);
+        first == "[local]" && name.len() > first.len()
+            || port.is_some_and(|port| {
+                port.strip_suffix(')').is_some_and(|port| {
+                    port.bytes().all(|b| b.is_ascii_digit()) && !port.is_empty()
+                })
+            })
+    };
+    if session.application_name.as_deref().is_some_and(address) {
+        *session = LogSession::default();
+        return;
+    }
+    let LogSession {
+        user: Some(first),
+        database,
+        application_name,
+    } = session
+    else {
+        return;
+    };
+    let Some(last) = application_name.as_mut().or(database.as_mut()) else {
+        return;
+    };
+    for (open, close) in [('[', ']'), ('(', ')'), ('<', '>')] {
+        if first.starts_with(open) && last.ends_with(close) && !first.ends_with(close) {
+            first.remove(0);
+            last.pop();
+        }
+    }
+}
+
+/// What stands behind a key: up to the comma and the like of the next pair, or to the bracket around all of them.
+fn value(before: &str, key: &str) -> Option<String> {
+    let (lead, rest) = before.split_once(key)?;
+    let next = next_key(rest);
+    let text = match next {
+        Some(next) => &rest[..next],
+        None => rest.trim_end(),
+    };
+    // The bracket that is open, unless it was closed before the key.
+    let open = lead
+        .rfind(['[', '(', '<'])
+        .filter(|at| !lead[*at..].contains([']', ')', '>']));
+    let close = open.and_then(|at| match lead.as_bytes()[at] {
+        b'[' => Some(']'),
+        b'(' => Some(')'),
+        b'<' => Some('>'),
+        _ => None,
+    });
+    let text = text.trim_end_matches([',', ' ', '|', ';']);
+    let whole = match close.filter(|_| next.is_none()) {
+        Some(close) => text.strip_suffix(close)?,
+        None => without_stray(text),
+    };
+    // What goes on behind it may be another part of the prefix.
+    let sure = close.is_some() || next.is_some() || !whole.contains([' ', ',', '|', ';']);
+    sure.then(|| named(whole)).flatten()
+}
+
+/// Without a bracket at its end that opens nowhere in it.
+fn without_stray(text: &str) -> &str {
+    [('[', ']'), ('(', ')'), ('<', '>')]
+        .into_iter()
+        .filter(|(open, _)| !text.contains(*open))
+        .find_map(|(_, close)| text.strip_suffix(close))
+        .unwrap_or(text)
+}
+
+/// Where the separator of the next `key=` begins.
+fn next_key(rest: &str) -> Option<usize> {
+    rest.match_indices('=').find_map(|(at, _)| {
+        let word = rest[..at]
+            .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .map(|start| (start, &rest[start + 1..at]))?;
+        let known = [
+            "user",
+            "usr",
+            "db",
+            "database",
+            "app",
+            "application",
+            "application_name",
+            "client",
+            "host",
+            "pid",
+            "remote",
+            "session",
+            "xid",
+            "state",
+            "line",
+        ];
+        (known.contains(&word.1) && matches!(rest.as_bytes()[word.0], b',' | b' ' | b'|' | b';'))
+            .then_some(word.0)
+    })
 }
 
 #[cfg(test)]
@@ -132,6 +229,52 @@ mod tests {
             [names.user, names.database, names.application_name],
             ["app", "shop", "web"].map(|name| Some(name.to_owned()))
         );
+    }
+
+    #[test]
+    fn a_name_ends_where_its_bracket_does_or_is_unknown() {
+        let of = |before: &str| session(before).application_name;
+        let some = |name: &str| Some(name.to_owned());
+        let cases = [
+            ("[user=u,db=d,app=my app,client=[local]] ", some("my app")),
+            ("[user=u,db=d,app=[unknown],client=[local]] ", None),
+            ("[app=my app] ", some("my app")),
+            ("[app=[unknown]] ", None),
+            ("[app=a]b] ", some("a]b")),
+            ("(user=u,db=d,app=my (old) app) ", some("my (old) app")),
+            ("<user=u db=d app=my app> ", some("my app")),
+            ("user=u,db=d,app=web ", some("web")),
+            ("user=u,db=d,app=my app ", None),
+            ("[7] app=my app client=10.0.0.1 ", some("my app")),
+            ("[7] [user=u] app=web ", some("web")),
+        ];
+        for (before, name) in cases {
+            assert_eq!(of(before), name, "{before}");
+        }
+        let pair = session("[u@d/a1] ");
+        assert_eq!(
+            (pair.user, pair.database, pair.application_name),
+            (some("u"), some("d"), None)
+        );
+    }
+
+    #[test]
+    fn a_shape_that_fits_by_chance_makes_no_wrong_name() {
+        let of = |user: &str, application: &str| {
+            let mut session = LogSession {
+                user: Some(user.into()),
+                database: Some("d".into()),
+                application_name: Some(application.into()),
+            };
+            tidy(&mut session);
+            session.application_name
+        };
+        let some = |name: &str| Some(name.to_owned());
+        assert_eq!(of("[u", "a1]"), some("a1"));
+        assert_eq!(of("u", "a [1]"), some("a [1]"));
+        assert_eq!(of("u", "[local] a1"), None);
+        assert_eq!(of("u", "10.0.0.1(5432) a1"), None);
+        assert_eq!(of("u", "my app (2)"), some("my app (2)"));
     }
 
     #[test]

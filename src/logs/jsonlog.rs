@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::labels::Severity;
 use super::record::{Record, named, sqlstate};
 use super::time::{self, Zone};
 use crate::model::{LogSession, Pid};
@@ -13,6 +14,7 @@ struct Line {
     dbname: Option<String>,
     pid: Option<i32>,
     state_code: Option<String>,
+    error_severity: Option<String>,
     message: Option<String>,
     detail: Option<String>,
     context: Option<String>,
@@ -35,6 +37,10 @@ pub fn record(line: &[u8], zone: &mut Zone) -> Option<Record> {
             application_name: line.application_name.as_deref().and_then(named),
         },
         sqlstate: line.state_code.as_deref().and_then(sqlstate),
+        severity: line
+            .error_severity
+            .as_deref()
+            .map_or(Severity::Unknown, Severity::of),
         message: line.message?,
         detail: line.detail,
         context: line.context,

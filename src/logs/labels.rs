@@ -14,6 +14,48 @@ pub enum Label {
     Unknown,
 }
 
+/// How bad a message is, by the word of its label. Whatever a session says itself is no more than an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Severity {
+    Log,
+    Error,
+    /// FATAL, PANIC
+    Fatal,
+    /// WARNING, NOTICE, INFO, DEBUG
+    Less,
+    /// In a language whose words aren't told apart.
+    #[default]
+    Unknown,
+}
+
+impl Severity {
+    /// By the end of what stands before a message: the longest word of the table that it ends in.
+    pub fn of(before: &str) -> Self {
+        let before = before.trim_end_matches([' ', ':', '\u{a0}', '\u{202f}']);
+        WORDS
+            .iter()
+            .find(|(_, words)| words.iter().any(|word| before.ends_with(word)))
+            .map_or(Self::Unknown, |(severity, _)| *severity)
+    }
+}
+
+/// `致命的エラー` ends in `エラー`.
+const WORDS: [(Severity, &[&str]); 4] = [
+    (
+        Severity::Fatal,
+        &["FATAL", "PANIC", "致命的エラー", "パニック"],
+    ),
+    (Severity::Error, &["ERROR", "エラー"]),
+    (Severity::Log, &["LOG", "ログ"]),
+    (
+        Severity::Less,
+        &[
+            "WARNING", "NOTICE", "INFO", "DEBUG", "DEBUG1", "DEBUG2", "DEBUG3", "DEBUG4", "DEBUG5",
+            "警告", "注意", "情報",
+        ],
+    ),
+];
+
 const MESSAGE: &[&str] = &[
     "LOG",
     "ERROR",

@@ -31,5 +31,5 @@ mod window;
 pub use moments::moments;
 pub use open::{LogError, Opened, open};
 pub use prefix::{Prefix, PrefixError};
-pub use scan::{ScanOptions, Wanted, scan};
-pub use time::Zone;
+pub use scan::{Begun, ScanOptions, Wanted, begin};
+pub use time::{AS_UTC, Zone};

@@ -1,5 +1,6 @@
 //! One message of a log with what belongs to it, whatever the format.
 
+use super::labels::Severity;
 use crate::model::{LogSession, Pid, Timestamp};
 
 #[derive(Clone, Debug, Default)]
@@ -8,6 +9,7 @@ pub struct Record {
     pub pid: Option<Pid>,
     pub session: LogSession,
     pub sqlstate: Option<String>,
+    pub severity: Severity,
     pub message: String,
     pub detail: Option<String>,
     pub context: Option<String>,

@@ -1,5 +1,7 @@
 //! One pass over a log: a search for what matters, and parsing only around what it finds.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use memchr::memmem;
 use regex::bytes::Regex;
 
@@ -9,10 +11,12 @@ use super::open::{LogError, Opened};
 use super::prefix::Prefix;
 use super::record::Record;
 use super::stderr::{Around, Lines, last_of, line_end, line_start};
-use super::time::Zone;
+use super::time::{self, Zone};
 use super::window::Window;
 use super::{csvlog, jsonlog};
-use crate::model::{LogBefore, LogEvent, LogFormat, LogRead, LogWaitStage, LogWhat, Timestamp};
+use crate::model::{
+    LogBefore, LogEvent, LogFormat, LogRead, LogStart, LogWaitStage, LogWhat, Timestamp,
+};
 
 /// All modes that anybody waits in end so, in every language; and what ends a wait.
 const LOCKS: &str = "eLock|57014|55P03|57P0|canceling statement due|terminating connection due\
@@ -116,17 +120,50 @@ impl Finder {
     }
 }
 
-/// Reads a log to its end. Each event goes to `sink` as it comes; `watch` is asked after each stretch whether to go on.
+/// Begins to read a log.
 ///
 /// # Errors
 /// When it can't be read, or nothing in it is a log's.
-pub fn scan(
-    opened: Opened,
+pub fn begin<'o>(opened: Opened, options: &'o ScanOptions) -> Result<Begun<'o>, LogError> {
+    let scan = Scan::new(opened, options)?;
+    Ok(Begun { scan, options })
+}
+
+/// A log whose beginning was read.
+pub struct Begun<'o> {
+    scan: Scan,
+    options: &'o ScanOptions,
+}
+
+impl Begun<'_> {
+    pub fn start(&mut self) -> LogStart {
+        let (first, line) = self.scan.first_line();
+        LogStart {
+            format: self.scan.tally.format,
+            first,
+            line,
+        }
+    }
+
+    /// Reads it to its end. Each event goes to `sink` as it comes; `watch` is asked after each stretch whether to go on.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn read(
+        self,
+        sink: &mut dyn FnMut(LogEvent),
+        watch: &mut dyn FnMut(u64, Option<u64>) -> bool,
+    ) -> Result<LogRead, LogError> {
+        read(self.scan, self.options, sink, watch)
+    }
+}
+
+fn read(
+    mut scan: Scan,
     options: &ScanOptions,
     sink: &mut dyn FnMut(LogEvent),
     watch: &mut dyn FnMut(u64, Option<u64>) -> bool,
 ) -> Result<LogRead, LogError> {
-    let mut scan = Scan::new(opened, options)?;
     let finder = Finder::new(options.wanted, scan.window.bytes());
     // What lies before is searched already.
     let mut at = 0;
@@ -207,6 +244,7 @@ impl Scan {
                 zones: Vec::new(),
                 hasty: false,
                 stopped: None,
+                ends: None,
             },
             position: opened.position,
             size: opened.size,
@@ -365,6 +403,7 @@ impl Scan {
     }
 
     fn end(mut self) -> LogRead {
+        self.tally.ends = self.last_time();
         self.tally.cut = self.lines.cut;
         self.tally.zones = self.lines.zone.assumed.iter().cloned().collect();
         if self.tally.format == LogFormat::Stderr {
@@ -372,6 +411,50 @@ impl Scan {
         }
         self.tally
     }
+}
+
+/// Lines at its ends that are looked at for a log's first and last time.
+const AT_ENDS: usize = 500;
+
+impl Scan {
+    /// The first line with a time: its time and its hash.
+    fn first_line(&mut self) -> (Option<Timestamp>, u64) {
+        let hash = |line: &[u8]| {
+            let mut hasher = DefaultHasher::new();
+            line.hash(&mut hasher);
+            hasher.finish()
+        };
+        let lines = self.window.bytes().split(|b| *b == b'\n').take(AT_ENDS);
+        let (lines_of, format) = (&mut self.lines, self.tally.format);
+        for line in lines {
+            if let Some(at) = time_of(lines_of, format, line) {
+                return (Some(at), hash(line));
+            }
+        }
+        (None, 0)
+    }
+
+    fn last_time(&mut self) -> Option<Timestamp> {
+        let (lines_of, format) = (&mut self.lines, self.tally.format);
+        let mut lines = self.window.bytes().rsplit(|b| *b == b'\n').take(AT_ENDS);
+        lines.find_map(|line| time_of(lines_of, format, line))
+    }
+}
+
+/// What is taken for granted for it isn't told: it may be no event's.
+fn time_of(lines: &mut Lines, format: LogFormat, line: &[u8]) -> Option<Timestamp> {
+    let line = String::from_utf8_lossy(&line[..line.len().min(4096)]);
+    let assumed = lines.zone.assumed.clone();
+    let at = match format {
+        LogFormat::Stderr => lines.time_of(&line),
+        LogFormat::Csv => time::leading(&line, &mut lines.zone).map(|(at, _)| at),
+        LogFormat::Json => line
+            .split_once("\"timestamp\":\"")
+            .and_then(|(_, rest)| time::leading(rest, &mut lines.zone))
+            .map(|(at, _)| at),
+    };
+    lines.zone.assumed = assumed;
+    at
 }
 
 /// What records before a place tell of a process.

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use memchr::{memchr, memrchr};
 
 use super::generic;
-use super::labels::Label;
+use super::labels::{Label, Severity};
 use super::locktext;
 use super::logins::authorized;
 use super::odd;
 use super::prefix::{Head, Prefix, Split};
 use super::record::{Record, sqlstate};
 use super::time::Zone;
-use crate::model::{LogBefore, LogSession, Pid};
+use crate::model::{LogBefore, LogSession, Pid, Timestamp};
 
 /// Longest text of one entry that is kept.
 const MOST: usize = 1 << 20;
@@ -58,6 +58,7 @@ struct Entry<'b> {
     end: usize,
     head: Head,
     label: Label,
+    severity: Severity,
     text: Cow<'b, str>,
 }
 
@@ -128,6 +129,11 @@ impl Lines {
         best.0.max(by_shape)
     }
 
+    /// The time of a line.
+    pub fn time_of(&mut self, line: &str) -> Option<Timestamp> {
+        self.split(line)?.head.at
+    }
+
     fn split<'l>(&mut self, line: &'l str) -> Option<Split<'l>> {
         if line.starts_with('\t') || line.is_empty() {
             return None;
@@ -176,7 +182,8 @@ impl Lines {
         let order = std::iter::once(self.last).chain(0..self.known.len());
         for n in order {
             let prefix = self.known.get(n);
-            if let Some(split) = prefix.and_then(|prefix| prefix.split(line, &mut self.zone)) {
+            if let Some(mut split) = prefix.and_then(|prefix| prefix.split(line, &mut self.zone)) {
+                generic::tidy(&mut split.head.session);
                 // One odd line doesn't make another prefix of the file.
                 return Some(split);
             }
@@ -293,6 +300,7 @@ impl Lines {
             };
             let (mut head, label) = (split.head, split.label);
             let mut whole = split.text.to_owned();
+            let severity = Severity::of(&line[..line.len() - whole.len()]);
             if matches!(label, Label::Message | Label::Unknown)
                 && let Some((code, rest)) = verbose(split.text)
                 && head.sqlstate.as_deref().is_none_or(|known| known == code)
@@ -320,6 +328,7 @@ impl Lines {
                 end,
                 head,
                 label,
+                severity,
                 text: Cow::Owned(whole),
             });
         }
@@ -399,7 +408,10 @@ fn take(record: &mut Record, entry: Entry<'_>) {
     record.sqlstate = record.sqlstate.take().or(entry.head.sqlstate);
     let text = entry.text.into_owned();
     match entry.label {
-        Label::Message => record.message = text,
+        Label::Message => {
+            record.message = text;
+            record.severity = entry.severity;
+        }
         Label::Detail => record.detail = Some(text),
         Label::Context => record.context = Some(text),
         Label::Statement => record.statement = Some(text),

@@ -15,8 +15,11 @@ pub struct Zone {
     pub assumed: BTreeSet<String>,
 }
 
+/// What is said of a word that is no zone's.
+pub const AS_UTC: &str = "taken as UTC";
+
 /// Abbreviations of one meaning, with their minutes east of UTC.
-const SURE: [(&str, i32); 42] = [
+const SURE: [(&str, i32); 41] = [
     ("UTC", 0),
     ("GMT", 0),
     ("Z", 0),
@@ -50,7 +53,6 @@ const SURE: [(&str, i32); 42] = [
     ("CDT", -300),
     ("MST", -420),
     ("MDT", -360),
-    ("PST", -480),
     ("PDT", -420),
     ("AKST", -540),
     ("AKDT", -480),
@@ -62,10 +64,11 @@ const SURE: [(&str, i32); 42] = [
 ];
 
 /// Abbreviations of several meanings, with the one that is taken.
-const UNSURE: [(&str, i32, &str); 4] = [
+const UNSURE: [(&str, i32, &str); 5] = [
     ("CST", -360, "US Central (China's is +08:00)"),
     ("IST", 330, "India (Israel's is +02:00, Ireland's +01:00)"),
     ("BST", 60, "British summer (Bangladesh's is +06:00)"),
+    ("PST", -480, "US Pacific (the Philippines' is +08:00)"),
     ("AST", -240, "Atlantic (Arabia's is +03:00)"),
 ];
 
@@ -92,7 +95,7 @@ impl Zone {
             return *minutes;
         }
         let word = if word.is_empty() { "no zone" } else { word };
-        self.assumed.insert(format!("{word} taken as UTC"));
+        self.assumed.insert(format!("{word} {AS_UTC}"));
         0
     }
 }

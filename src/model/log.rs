@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{LockMode, Millis, Pid, Timestamp};
+use crate::model::{LockMode, LogFormat, Millis, Pid, Timestamp};
 
 /// One thing in a log that a postmortem's timeline shows; what is alike and close together is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,15 @@ pub struct LogMoment {
     pub sqlstate: Option<String>,
     /// One line in plain words, redacted: `deadlock: transfer-a and transfer-b on accounts`.
     pub what: String,
+}
+
+/// How a log begins.
+#[derive(Clone, Copy, Debug)]
+pub struct LogStart {
+    pub format: LogFormat,
+    /// The time of its first line that has one, and that line's hash.
+    pub first: Option<Timestamp>,
+    pub line: u64,
 }
 
 /// One event of a server's log. Only what it is about, never the text of a line.

@@ -60,4 +60,21 @@ pub struct LogRead {
     pub hasty: bool,
     /// Why it stopped before the end.
     pub stopped: Option<String>,
+    /// The time of its last line.
+    #[serde(skip)]
+    pub ends: Option<Timestamp>,
+}
+
+impl LogRead {
+    /// Lines of which something is missing, by what it is.
+    pub fn amiss(&self) -> [(u64, &'static str); 3] {
+        [
+            (self.unread, "looked like an event and couldn't be read"),
+            (self.cut, "longer than 1 MiB: cut"),
+            (
+                self.timeless,
+                "without a time: the prefix has none, or isn't known (--prefix)",
+            ),
+        ]
+    }
 }

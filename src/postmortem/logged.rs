@@ -6,8 +6,8 @@ use crate::model::{LogMoment, Timestamp, counted};
 /// SQLSTATE of a deadlock's victim.
 const DEADLOCK: &str = "40P01";
 
-/// The moments of several logs in the order of time. A bundle's log and one that is given may be the same: what both tell of the
-/// same time is told once.
+/// The moments of several bundles' logs, and of those that are given, in the order of time. They may be the same: what both tell of
+/// the same time is told once.
 pub fn once(logs: Vec<Vec<LogMoment>>) -> Vec<LogMoment> {
     let mut all: Vec<LogMoment> = Vec::new();
     for log in logs {

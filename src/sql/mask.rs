@@ -12,6 +12,7 @@ use super::{tags, verbs};
 
 mod items;
 
+pub use items::doubtful;
 use items::{CURLY, Item, Kind, is_comparison, is_one_of, is_value, items};
 
 /// A statement without its values.

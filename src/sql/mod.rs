@@ -15,7 +15,7 @@ mod whole;
 
 pub use detect::{Hit, Rule, detect, detect_named, hits, named_hits};
 pub use lexer::{Token, tokens};
-pub use mask::{Masked, masked, shown};
+pub use mask::{Masked, doubtful, masked, shown};
 pub use normalise::fingerprint;
 pub use plain::{name_redacted, redacted, without_credentials};
 pub use quote::{identifier, literal};

@@ -59,7 +59,7 @@ fn moments(path: &str) -> Vec<String> {
 }
 
 /// One victim and one other, each with a statement; what each waits for is written out.
-fn circle(of: [(&str, &str); 2]) -> String {
+pub fn circle(of: [(&str, &str); 2]) -> String {
     let [(victim_on, victim), (other_on, other)] = of;
     let head = "2026-11-30 22:09:10.513 UTC [11] app@shop/a ";
     format!(

@@ -386,7 +386,7 @@ fn the_readme_shows_what_it_shows() {
 
 /// All that a bundle and a postmortem look for in a log.
 pub fn all_events(log: &Path) -> Vec<stanch::model::LogEvent> {
-    use stanch::logs::{ScanOptions, Wanted, Zone, open, scan};
+    use stanch::logs::{ScanOptions, Wanted, Zone, begin, open};
     let options = ScanOptions {
         wanted: Wanted::All,
         format: None,
@@ -397,13 +397,10 @@ pub fn all_events(log: &Path) -> Vec<stanch::model::LogEvent> {
     };
     let mut events = Vec::new();
     let opened = open(log).expect("a log");
-    scan(
-        opened,
-        &options,
-        &mut |event| events.push(event),
-        &mut |_, _| true,
-    )
-    .expect("it is read");
+    let begun = begin(opened, &options).expect("a log");
+    begun
+        .read(&mut |event| events.push(event), &mut |_, _| true)
+        .expect("it is read");
     events
 }
 
@@ -443,7 +440,7 @@ fn moments_of_a_log() {
 
 /// How many events, and how many of them are errors without a circle.
 fn events_of(bytes: Vec<u8>, wanted: stanch::logs::Wanted) -> (usize, usize) {
-    use stanch::logs::{Opened, ScanOptions, Zone, scan};
+    use stanch::logs::{Opened, ScanOptions, Zone, begin};
     let options = ScanOptions {
         wanted,
         format: None,
@@ -464,7 +461,8 @@ fn events_of(bytes: Vec<u8>, wanted: stanch::logs::Wanted) -> (usize, usize) {
         events += 1;
         bare += usize::from(event.what == stanch::model::LogWhat::BareDeadlock);
     };
-    let read = scan(opened, &options, &mut sink, &mut |_, _| true);
+    let begun = begin(opened, &options);
+    let read = begun.and_then(|begun| begun.read(&mut sink, &mut |_, _| true));
     // That nothing is a log's any more is an answer too.
     let _ = read;
     (events, bare)

@@ -13,6 +13,8 @@ mod captures;
 mod connections;
 mod corpus;
 mod deadlock_lines;
+mod deadlock_names;
+mod deadlock_once;
 mod deadlocks;
 mod forest;
 mod formats;

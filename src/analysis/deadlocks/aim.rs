@@ -1,5 +1,6 @@
 //! What a statement locks, as far as its text tells: the table, and the row by its key.
 
+use super::masked::sure;
 use crate::model::LockMode;
 use crate::sql::{Token, tokens};
 
@@ -75,7 +76,7 @@ pub enum Value {
 
 /// Reads a statement. Of a text with several that lock, nobody knows which one waits.
 pub fn aim(sql: &str) -> Aim {
-    let all = tokens(sql);
+    let all = tokens(sure(sql));
     let mut aims = all
         .split(|token| *token == Token::Symbol(';'))
         .map(of_one)

@@ -1,17 +1,19 @@
 //! Events one by one → the report, in memory that doesn't grow with the log.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use chrono::{DurationRound as _, TimeDelta};
 
 use super::aim::Aim;
 use super::linked::Waiting;
+use super::masked::{masked, sure};
+use super::names;
+use super::once::{Known, Once};
 use super::order;
 use super::report::{Deadlock, Deadlocks, Group, Hour, session, told};
 use super::waits::Waits;
 use crate::model::{
-    LogBefore, LogDeadlock, LogEdge, LogEvent, LogObject, LogSession, LogWaitStage, LogWhat, Pid,
+    LogBefore, LogDeadlock, LogEdge, LogEvent, LogSession, LogStart, LogWaitStage, LogWhat, Pid,
     Timestamp,
 };
 use crate::sql;
@@ -24,8 +26,6 @@ const LISTED: usize = 500;
 const SESSIONS: usize = 20_000;
 /// A pid is another process's after so long.
 const FRESH: TimeDelta = TimeDelta::minutes(10);
-/// Of so many deadlocks and lines on waits it is known whether they were told before.
-const TOLD: usize = 1_000_000;
 /// How many deadlocks back a later line still names a process.
 const LATER: usize = 16;
 
@@ -66,8 +66,7 @@ pub struct Collector {
     sessions: BTreeMap<Pid, (LogSession, Option<Timestamp>)>,
     waits: Waits,
     waiting: Waiting,
-    /// What was told before, by its hash: one server may write several logs.
-    told: BTreeSet<u64>,
+    once: Once,
     repeated: u64,
     repeated_waits: u64,
 }
@@ -81,21 +80,29 @@ impl Collector {
         }
     }
 
+    /// The next log, before its events.
+    pub fn begin(&mut self, start: LogStart) {
+        self.once.begin(start);
+    }
+
+    /// Its end; `last`: the time of its last line.
+    pub fn end_of_log(&mut self, last: Option<Timestamp>) {
+        self.once.end(last);
+    }
+
     pub fn take(&mut self, mut event: LogEvent) {
+        if !self.unredacted {
+            names::redact(&mut event);
+        }
         self.meet(&event);
         self.waiting.meet(&mut event);
+        let known = self.once.meet(&event);
         match &mut event.what {
             LogWhat::Deadlock(deadlock) => {
-                let circle: Vec<_> = deadlock
-                    .edges
-                    .iter()
-                    .map(|edge| (edge.pid, edge.blocked_by, &edge.on))
-                    .collect();
-                let sure = deadlock
-                    .edges
-                    .iter()
-                    .any(|edge| matches!(edge.on, LogObject::Transaction { .. }));
-                if again(&mut self.told, event.at, sure, &(event.pid, circle)) {
+                if known == Known::Bare {
+                    self.bare = self.bare.saturating_sub(1);
+                }
+                if known == Known::Again {
                     self.repeated += 1;
                     for before in &deadlock.before {
                         self.rename(before.pid, &before.session, event.at);
@@ -115,9 +122,7 @@ impl Collector {
                     let (session, seen) = sessions.get(&pid)?;
                     near(*seen, at).then(|| session.clone())
                 };
-                let line = (wait.pid, &wait.on, wait.stage as u8, wait.waited_ms);
-                let sure = matches!(wait.on, LogObject::Transaction { .. });
-                if again(&mut self.told, at, sure || wait.waited_ms.is_some(), &line) {
+                if known == Known::Again {
                     self.repeated_waits += 1;
                     return;
                 }
@@ -128,8 +133,7 @@ impl Collector {
                 }
             }
             LogWhat::BareDeadlock => {
-                let known = again(&mut self.told, event.at, false, &(event.pid, "bare"));
-                self.bare += u64::from(!known);
+                self.bare += u64::from(known == Known::New);
             }
             LogWhat::Canceled { .. } | LogWhat::Terminated { .. } => {
                 if let Some(pid) = event.pid {
@@ -314,7 +318,7 @@ impl Collector {
                 last: counting.last,
                 applications: names.into_iter().collect(),
                 relations: sample.relations.clone(),
-                statements: statements(&counting.sample.event),
+                statements: statements(&counting.sample.event, unredacted),
                 shape: sample.shape,
                 order_conflict: order_conflict.clone(),
                 varies: counting.varies,
@@ -360,38 +364,6 @@ fn near(a: Option<Timestamp>, b: Option<Timestamp>) -> bool {
     }
 }
 
-/// Whether the same was told before; without a time nobody knows. `sure`: its numbers come only once, so the times
-/// may differ by a second, else only by what `%t` cuts off.
-fn again(told: &mut BTreeSet<u64>, at: Option<Timestamp>, sure: bool, what: &impl Hash) -> bool {
-    let Some(at) = at else { return false };
-    if told.len() >= TOLD {
-        return false;
-    }
-    let hash = |role: u8, time: i64| {
-        let mut hasher = DefaultHasher::new();
-        (sure, role, time).hash(&mut hasher);
-        what.hash(&mut hasher);
-        hasher.finish()
-    };
-    let (second, milli) = (at.utc().timestamp(), at.utc().timestamp_millis());
-    if !sure {
-        // A time without a fraction was cut, and may be any within its second.
-        let cut = milli % 1000 == 0;
-        let (exact, whole, any) = (hash(1, milli), hash(2, second), hash(3, second));
-        let known = told.contains(&exact) || told.contains(&whole) || cut && told.contains(&any);
-        told.extend([exact, any]);
-        if cut {
-            told.insert(whole);
-        }
-        return known;
-    }
-    let known = (second - 1..=second + 1).any(|second| told.contains(&hash(0, second)));
-    if !known {
-        told.insert(hash(0, second));
-    }
-    known
-}
-
 /// Adds what isn't known yet.
 fn add_name(deadlock: &mut LogDeadlock, pid: Pid, session: &LogSession) {
     if !deadlock.edges.iter().any(|edge| edge.pid == pid) {
@@ -416,11 +388,17 @@ fn applications(deadlock: &Deadlock) -> Vec<String> {
 }
 
 /// The statements in the circle, values left out, in an order of their own.
-fn statements(event: &LogEvent) -> Vec<String> {
+fn statements(event: &LogEvent, unredacted: bool) -> Vec<String> {
     let LogWhat::Deadlock(deadlock) = &event.what else {
         return Vec::new();
     };
-    let mut all: Vec<String> = deadlock.edges.iter().filter_map(fingerprint).collect();
+    let shown = |text: String| if unredacted { text } else { masked(&text) };
+    let mut all: Vec<String> = deadlock
+        .edges
+        .iter()
+        .filter_map(fingerprint)
+        .map(shown)
+        .collect();
     all.sort();
     all.dedup();
     all
@@ -428,10 +406,10 @@ fn statements(event: &LogEvent) -> Vec<String> {
 
 /// Of a DO, whose body is a text, the statement in it that waits, where the log has it.
 fn fingerprint(edge: &LogEdge) -> Option<String> {
-    let whole = sql::fingerprint(edge.statement.as_deref()?);
+    let whole = sql::fingerprint(sure(edge.statement.as_deref()?));
     let hidden = whole.starts_with("do ?") || whole.starts_with("do language ");
     Some(match edge.inner.as_deref().filter(|_| hidden) {
-        Some(inner) => format!("do: {}", sql::fingerprint(inner)),
+        Some(inner) => format!("do: {}", sql::fingerprint(sure(inner))),
         None => whole,
     })
 }
@@ -478,7 +456,7 @@ fn key(deadlock: &LogDeadlock) -> (String, Vec<String>) {
 mod tests {
     use super::*;
     use crate::analysis::deadlocks::{Basis, Shape, WaitEnd};
-    use crate::model::{LockMode, LogLockWait, LogPlace, Millis};
+    use crate::model::{LockMode, LogLockWait, LogObject, LogPlace, Millis};
 
     fn at(second: i64) -> Option<Timestamp> {
         chrono::DateTime::from_timestamp(1_780_000_000 + second, 0).map(Timestamp::new)
@@ -842,18 +820,6 @@ mod tests {
         assert_eq!(of("t", "public.t").0, Shape::LockUpgrade);
         // By the search path it may be one table or two.
         assert_eq!(of("s2.t", "t"), (Shape::Mixed, None));
-    }
-
-    #[test]
-    fn what_is_told_twice_counts_once() {
-        let mut other = transfer(0, 7, 8);
-        other.at = at(3);
-        let told = report(vec![transfer(0, 7, 8), other, transfer(0, 7, 8)]);
-        assert_eq!((told.deadlocks_total, told.repeated), (2, 1));
-        let mut timeless = transfer(0, 7, 8);
-        timeless.at = None;
-        let told = report(vec![timeless.clone(), timeless]);
-        assert_eq!((told.deadlocks_total, told.repeated), (2, 0));
     }
 
     #[test]

@@ -1,9 +1,23 @@
 //! Statements as they are shown: texts masked, numbers kept, since the order of locks is told by them.
 
-use crate::sql::{Token, tokens};
+use crate::sql::{Token, doubtful, name_redacted, tokens};
 
-/// Every text as `…`, comments gone.
+/// Every text as `…`, comments gone, and names by the rules of names. Where a text may end elsewhere, so does what is shown.
 pub fn masked(sql: &str) -> String {
+    let sure = sure(sql);
+    let mut out = clear(sure);
+    if sure.len() < sql.len() {
+        out.push_str("'…");
+    }
+    out
+}
+
+/// What can be read in one way only.
+pub fn sure(sql: &str) -> &str {
+    doubtful(sql).map_or(sql, |end| &sql[..end])
+}
+
+fn clear(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
     let mut at = 0;
     for token in tokens(sql) {
@@ -20,6 +34,7 @@ pub fn masked(sql: &str) -> String {
         match token {
             Token::Text("") => {}
             Token::Text(_) => out.push('…'),
+            Token::Quoted(name) => out.push_str(&name_redacted(name)),
             _ => out.push_str(text),
         }
         at = from + text.len();
@@ -102,6 +117,12 @@ mod tests {
                 "update \"It's\" set a = '花子'",
                 "update \"It's\" set a = '…'",
             ),
+            // By standard_conforming_strings = off the text goes on behind its second quote.
+            (
+                r"update t set a = 'it\'s hunter1x battery' where id = 2",
+                "update t set a = '…",
+            ),
+            (r"select 'a\\' from t", "select '…' from t"),
         ];
         for (sql, shown) in cases {
             assert_eq!(masked(sql), shown, "{sql}");

@@ -6,6 +6,7 @@ mod grown;
 mod linked;
 mod masked;
 mod names;
+mod once;
 mod order;
 mod report;
 mod target;
@@ -15,6 +16,7 @@ pub use collect::Collector;
 pub use grown::{Counted, Deadlocking, Growth, PARTS, counted, finding, report as live};
 pub use linked::Waiting;
 pub use masked::masked;
+pub use once::{Known, Once};
 pub use order::relations;
 pub use report::{
     Basis, Deadlock, Deadlocks, Group, Hour, LogCoverage, LogHead, LogReport, Member, Order,

@@ -241,17 +241,13 @@ fn coverage(logs: &[LogRead], data: &Deadlocks) -> LogCoverage {
             ));
         }
     }
-    for (number, what) in [
-        (
-            sum(|log| log.unread),
-            "looked like an event and couldn't be read",
-        ),
-        (sum(|log| log.cut), "longer than 1 MiB: cut"),
-        (
-            sum(|log| log.timeless),
-            "without a time: the prefix has none, or isn't known (--prefix)",
-        ),
-    ] {
+    let amiss = logs.iter().map(LogRead::amiss).reduce(|mut sum, of_one| {
+        for (sum, one) in sum.iter_mut().zip(of_one) {
+            sum.0 += one.0;
+        }
+        sum
+    });
+    for (number, what) in amiss.into_iter().flatten() {
         if number > 0 {
             missing.push(format!("{}: {what}", crate::model::counted(number, "line")));
         }

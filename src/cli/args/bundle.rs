@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
+use super::logs::LineArgs;
 use super::redis::RedisArgs;
 use super::{ConnectArgs, limit, when};
 use crate::bundle;
@@ -21,6 +22,8 @@ pub struct CaptureArgs {
     /// What the server's log tells from an hour before on, by structure and never its whole text (may be given several times)
     #[arg(long, value_name = "FILE")]
     pub log: Vec<PathBuf>,
+    #[command(flatten)]
+    pub lines: LineArgs,
     /// The folder that the bundle is made in
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub out: PathBuf,

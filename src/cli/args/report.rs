@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::logs::LineArgs;
 use crate::cli::complete;
 
 #[derive(Debug, ClapArgs)]
@@ -19,6 +20,8 @@ pub struct ReportArgs {
     /// times)
     #[arg(long, value_name = "FILE")]
     pub log: Vec<PathBuf>,
+    #[command(flatten)]
+    pub lines: LineArgs,
     /// The design that settings and workloads are compared with: budget.yaml and what it is made of (may be given several times)
     #[arg(long, value_name = "PATH")]
     pub budget: Vec<PathBuf>,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta};
 
 use super::Context;
 use crate::analysis::deadlocks::{self, Collector};
@@ -11,11 +11,12 @@ use crate::analysis::glance;
 use crate::bundle::{self, BUNDLE_FORMAT, Head};
 use crate::cli::args::logs::DeadlockArgs;
 use crate::cli::fault::Fault;
+use crate::cli::log_lines;
 use crate::cli::rounds;
 use crate::cli::secrets;
 use crate::cli::settings::ConnectSettings;
 use crate::cli::stop::{Stop, Stops};
-use crate::logs::{self, Prefix, ScanOptions, Wanted, Zone};
+use crate::logs::{self, ScanOptions, Wanted};
 use crate::model::{ExitCode, Snapshot, Timestamp};
 use crate::source::postgres::{Parts, round};
 use crate::source::saved::{self, When};
@@ -54,15 +55,6 @@ pub async fn run(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode,
 fn read(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
     let now = rounds::local_now();
     let options = ScanOptions {
-        wanted: Wanted::Locks,
-        format: args.log_format.map(Into::into),
-        prefix: args
-            .prefix
-            .as_deref()
-            .map(Prefix::new)
-            .transpose()
-            .map_err(|error| Fault::Usage(format!("--prefix: {error}")))?,
-        zone: Zone::given(args.log_timezone.as_deref().map(offset).transpose()?),
         since: args
             .since
             .as_deref()
@@ -73,6 +65,7 @@ fn read(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
             .as_deref()
             .map(|text| time("--until", text, now))
             .transpose()?,
+        ..log_lines::options(&args.lines, Wanted::Locks)?
     };
     let stops = Stops::default();
     stops.watch()?;
@@ -87,15 +80,13 @@ fn read(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
     for path in &args.logs {
         let opened = logs::open(path)?;
         let size = opened.size.unwrap_or(0);
-        let log = logs::scan(
-            opened,
-            &options,
-            &mut |event| collector.take(event),
-            &mut |position, _| {
-                bar.at(done + position, total);
-                stops.count() == 0
-            },
-        )?;
+        let mut begun = logs::begin(opened, &options)?;
+        collector.begin(begun.start());
+        let log = begun.read(&mut |event| collector.take(event), &mut |position, _| {
+            bar.at(done + position, total);
+            stops.count() == 0
+        })?;
+        collector.end_of_log(log.ends);
         done += size;
         let stopped = log.stopped.is_some();
         read.push(log);
@@ -217,31 +208,6 @@ fn on_disk(logs: &[PathBuf]) -> Option<u64> {
         .sum()
 }
 
-/// `+09:00`, `-3`, `+0530`, `UTC`.
-fn offset(text: &str) -> Result<FixedOffset, Fault> {
-    let wrong = || {
-        Fault::Usage(format!(
-            "--log-timezone {text}: an offset from UTC, such as +09:00"
-        ))
-    };
-    if matches!(text, "UTC" | "Z") {
-        return FixedOffset::east_opt(0).ok_or_else(wrong);
-    }
-    let (sign, rest) = match text.as_bytes().first() {
-        Some(b'+') => (1, &text[1..]),
-        Some(b'-') => (-1, &text[1..]),
-        _ => return Err(wrong()),
-    };
-    let digits: String = rest.chars().filter(|c| *c != ':').collect();
-    let number: i32 = digits.parse().map_err(|_| wrong())?;
-    let minutes = match digits.len() {
-        1 | 2 => number * 60,
-        4 if number % 100 < 60 => number / 100 * 60 + number % 100,
-        _ => return Err(wrong()),
-    };
-    FixedOffset::east_opt(sign * minutes * 60).ok_or_else(wrong)
-}
-
 /// A moment, or so long ago.
 fn time(option: &str, text: &str, now: Timestamp) -> Result<Timestamp, Fault> {
     if let Ok(ago) = humantime::parse_duration(text) {
@@ -288,9 +254,5 @@ mod tests {
             assert_eq!(time("--since", text, now).expect(text).to_string(), at);
         }
         assert!(time("--since", "yesterday", now).is_err());
-        for (text, minutes) in [("+09:00", 540), ("-3", -180), ("+0530", 330), ("UTC", 0)] {
-            assert_eq!(offset(text).expect(text).local_minus_utc(), minutes * 60);
-        }
-        assert!(offset("JST").is_err());
     }
 }

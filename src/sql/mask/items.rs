@@ -138,6 +138,17 @@ pub(super) fn is_value(word: &str) -> bool {
     word.len() > 63 || word.len() >= 16 && (is_random(word) || detect_named(word).is_some())
 }
 
+/// Where the first literal begins that ends elsewhere where `standard_conforming_strings` is off: what follows can be read in
+/// two ways.
+pub fn doubtful(sql: &str) -> Option<usize> {
+    spans(sql)
+        .into_iter()
+        .find(|(token, range)| {
+            matches!(token, Token::Text(_)) && ends_elsewhere(&sql[range.clone()])
+        })
+        .map(|(_, range)| range.start)
+}
+
 /// A plain literal that ends earlier or later where `standard_conforming_strings` is off.
 fn ends_elsewhere(written: &str) -> bool {
     if written.starts_with(['E', 'e', '$']) {

@@ -7,16 +7,19 @@ use super::begin::{make, names, new_key};
 use super::finish::finish;
 use super::take::take;
 use super::tape::Tape;
+use crate::analysis::deadlocks::Once;
 use crate::bundle::{BUNDLE_FORMAT, Head, Tokens};
 use crate::cli::args::bundle::CaptureArgs;
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
+use crate::cli::log_lines;
 use crate::cli::redis::capture as redis_capture;
 use crate::cli::redis::place as redis_place;
 use crate::cli::rounds::{self, local_now};
 use crate::cli::secrets;
 use crate::cli::settings::{self as cli_settings, ConnectSettings};
 use crate::cli::stop::Stop;
+use crate::logs::Wanted;
 use crate::model::{ExitCode, Millis, RedactionLevel};
 use crate::view::bundle::Gauge;
 
@@ -59,7 +62,13 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
     redis_place::warn_of_password(ctx, &args.redis);
     let address = redis_place::asked(&args.redis, args.connect.dbname.as_deref(), ctx.env)?;
     let config = cli_settings::redis_config(ctx.env)?;
+    let log_options = log_lines::options(&args.lines, Wanted::All)?;
     for log in &args.log {
+        if log.as_os_str() == "-" {
+            return Err(Fault::Usage(
+                "--log -: a file, which is read once the capture ends; standard input is for pg deadlocks".into(),
+            ));
+        }
         std::fs::File::open(log)
             .map_err(|error| Fault::Usage(format!("--log {}: {error}", log.display())))?;
     }
@@ -75,6 +84,7 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
         connected: None,
         away: None,
         redis: None,
+        once: Once::default(),
         failed: None,
     };
     ctx.console
@@ -99,7 +109,9 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
     let mut goes_on = true;
     for log in &args.log {
         if goes_on {
-            goes_on = tape.log(ctx, &mut stop, log, head.started_at).await;
+            goes_on = tape
+                .log(ctx, &mut stop, log, &log_options, head.started_at)
+                .await;
         } else {
             tape.gap("log", &format!("{}: stopped by hand", log.display()));
         }

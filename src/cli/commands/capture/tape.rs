@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::time::interval;
 
+use crate::analysis::deadlocks::Once;
 use crate::analysis::glance::{self, Glance, Weight, glance};
 use crate::bundle::{self, End, Folder, Gap, Kept, KnownSecrets, Tokens};
 use crate::cli::commands::Context;
@@ -16,6 +17,7 @@ use crate::cli::log_moments;
 use crate::cli::redis::capture::{Reading, Told};
 use crate::cli::rounds::local_now;
 use crate::cli::stop::Stop;
+use crate::logs::ScanOptions;
 use crate::model::{Snapshot, Target, Timestamp};
 use crate::source::postgres::{ConnectError, Connected};
 use crate::sql;
@@ -44,6 +46,8 @@ pub struct Tape {
     /// Why the server can't be reached, and how often that was so since it was told.
     pub away: Option<(String, usize)>,
     pub redis: Option<Reading>,
+    /// What the logs tell is told once.
+    pub once: Once,
     /// Why something couldn't be written, the first time.
     pub failed: Option<io::Error>,
 }
@@ -150,9 +154,10 @@ impl Tape {
     /// Last of all: a log doesn't perish. `false`: a person has ended it.
     pub async fn log(
         &mut self,
-        ctx: &Context<'_>,
+        ctx: &mut Context<'_>,
         stop: &mut Stop,
         path: &Path,
+        options: &ScanOptions,
         from: Timestamp,
     ) -> bool {
         let shown = path.display().to_string();
@@ -167,14 +172,16 @@ impl Tape {
         );
         let (at, ended) = (Arc::clone(&done), Arc::clone(&stopped));
         let total = path.metadata().ok().map(|meta| meta.len());
-        let path = path.to_path_buf();
+        let (path, options) = (path.to_path_buf(), options.clone());
+        let mut once = std::mem::take(&mut self.once);
         // On a thread of its own, so that a person can end it.
         let mut read = tokio::task::spawn_blocking(move || {
             let mut watch = |position, _| {
                 at.store(position, Ordering::Relaxed);
                 !ended.load(Ordering::Relaxed)
             };
-            log_moments::of(&path, Some(from), None, &mut watch).map_err(|fault| fault.to_string())
+            let told = log_moments::of(&path, &options, (Some(from), None), &mut once, &mut watch);
+            (told.map_err(|fault| fault.to_string()), once)
         });
         let mut ticks = interval(SHOWN_EACH);
         let read = loop {
@@ -189,20 +196,28 @@ impl Tape {
             }
         };
         drop(bar);
-        let read = read.unwrap_or_else(|error| Err(error.to_string()));
+        let (read, once) = read.unwrap_or_else(|error| (Err(error.to_string()), Once::default()));
+        self.once = once;
         match read {
-            Ok(told) => match self.folder.log(&told.moments) {
-                Ok(Kept::Written) if told.left_out > 0 => {
-                    let older = crate::model::counted(told.left_out, "older moment");
-                    self.gap("log", &format!("{shown}: {older} left out"));
+            Ok(told) => {
+                for zone in &told.zones {
+                    ctx.console.warn(zone);
                 }
-                Ok(Kept::Written) => {}
-                Ok(Kept::TooLarge) => self.gap("log", &format!("{shown}: no room (--max-size)")),
-                Err(error) => {
-                    self.gap("log", &format!("{shown}: not written: {}", error.kind()));
-                    self.note(Some(error));
+                match self.folder.log(&told.moments) {
+                    Ok(Kept::Written) => {
+                        for why in &told.gaps {
+                            self.gap("log", why);
+                        }
+                    }
+                    Ok(Kept::TooLarge) => {
+                        self.gap("log", &format!("{shown}: no room (--max-size)"));
+                    }
+                    Err(error) => {
+                        self.gap("log", &format!("{shown}: not written: {}", error.kind()));
+                        self.note(Some(error));
+                    }
                 }
-            },
+            }
             Err(why) => self.gap("log", &why),
         }
         true

@@ -6,20 +6,26 @@ use std::path::{Path, PathBuf};
 use chrono::TimeDelta;
 
 use super::captures;
+use crate::analysis::deadlocks::Once;
 use crate::budget;
 use crate::cli::args::budget::BudgetInput;
 use crate::cli::args::report::ReportArgs;
 use crate::cli::commands::{Context, budget as budget_files, runbook};
 use crate::cli::fault::Fault;
+use crate::cli::log_lines;
 use crate::cli::log_moments;
+use crate::cli::rounds;
 use crate::cli::settings::{self, ActSettings};
 use crate::journal::{self, Event, Record};
-use crate::model::{Pid, Target, Timestamp, counted};
+use crate::logs::Wanted;
+use crate::model::{Pid, Target, Timestamp};
 use crate::postmortem::{self, Course, Gap, Material, Postmortem};
 use crate::view;
 
 /// Everything is read and put together.
-pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Fault> {
+///
+/// With it comes whether all of the given logs could be read.
+pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<(Postmortem, bool), Fault> {
     let thresholds = settings::thresholds(ctx.env, &args.threshold)?;
     let mut journals: Vec<(PathBuf, Vec<Record>)> = Vec::new();
     for run in &args.journal {
@@ -60,23 +66,37 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
         course.target.get_or_insert_with(|| server.target.clone());
     }
     let (mut told, mut gaps) = (beside.logs, beside.gaps);
-    for (log, read) in of_logs(&args.log, &courses, &records)? {
-        // Of what a timeline has no room for it is said that it is missing.
-        if let Some(first) = read.moments.first().filter(|_| read.left_out > 0) {
-            let older = counted(read.left_out, "older moment");
-            gaps.push(Gap {
-                at: first.at,
-                server: None,
-                what: "log".into(),
-                why: format!("{log}: {older} left out"),
-            });
+    let read = of_logs(args, &courses, &records)?;
+    let whole = read.iter().all(|(_, read)| read.gaps.is_empty());
+    // Of what couldn't be read it is said that it is missing.
+    let begin = courses
+        .iter()
+        .filter_map(Course::span)
+        .map(|(first, _)| first)
+        .chain(records.iter().flatten().map(|record| record.at))
+        .min();
+    let mut given = Vec::new();
+    for (log, read) in read {
+        for zone in &read.zones {
+            ctx.console.warn(&view::clean(zone));
         }
-        told.push((log, read.moments));
+        let first = read.moments.first().map(|moment| moment.at);
+        gaps.extend(read.gaps.into_iter().map(|why| Gap {
+            at: first.or(begin).unwrap_or_else(rounds::local_now),
+            server: None,
+            what: "log".into(),
+            why,
+        }));
+        told.push((log, read.moments.clone()));
+        given.extend(read.moments);
     }
     gaps.sort_by_key(|gap| gap.at);
     let logs = told.iter().map(|(log, all)| (log.clone(), all.len()));
     let logs: Vec<(String, usize)> = logs.collect();
-    let log = postmortem::once(told.into_iter().map(|(_, moments)| moments).collect());
+    // Of those that are given each event is there once.
+    let kept = told.into_iter().take(logs.len() - args.log.len());
+    let kept = kept.map(|(_, moments)| moments);
+    let log = postmortem::once(kept.chain([given]).collect());
     let targets: Vec<&Target> = courses.iter().filter_map(|c| c.target.as_ref()).collect();
     for other in strangers(&records, &targets) {
         let known: Vec<String> = targets.iter().map(|target| target.label()).collect();
@@ -87,7 +107,7 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
         ));
     }
     let course = courses.remove(0);
-    Ok(postmortem::make(Material {
+    let made = postmortem::make(Material {
         supplies,
         course,
         others: courses,
@@ -97,12 +117,13 @@ pub fn made(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<Postmortem, Faul
         logs,
         design,
         roles_only: args.roles_only,
-    }))
+    });
+    Ok((made, whole))
 }
 
 /// What the given logs tell of the time around the captures and runs.
 fn of_logs(
-    logs: &[PathBuf],
+    args: &ReportArgs,
     courses: &[Course],
     records: &[Vec<Record>],
 ) -> Result<Vec<(String, log_moments::Told)>, Fault> {
@@ -119,8 +140,10 @@ fn of_logs(
         .max()
         .map(|at| Timestamp::new(at.utc() + AFTER));
     let mut all = Vec::new();
-    for log in logs {
-        let told = log_moments::of(log, first, last, &mut |_, _| true)?;
+    let options = log_lines::options(&args.lines, Wanted::All)?;
+    let mut once = Once::default();
+    for log in &args.log {
+        let told = log_moments::of(log, &options, (first, last), &mut once, &mut |_, _| true)?;
         all.push((captures::name(log), told));
     }
     Ok(all)

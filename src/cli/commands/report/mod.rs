@@ -27,13 +27,21 @@ pub fn run(ctx: &mut Context<'_>, args: &ReportArgs) -> Result<ExitCode, Fault> 
             "of what? BUNDLE is what was captured, --journal RUN what was done; one of them is enough".into(),
         ));
     }
-    let postmortem = material::made(ctx, args)?;
+    let (postmortem, whole) = material::made(ctx, args)?;
+    let of_logs = if whole {
+        ExitCode::Ok
+    } else {
+        ExitCode::Unknown
+    };
     let blocks = view::postmortem::blocks(&postmortem);
     if ctx.console.format == Format::Markdown {
         // A new rendering has no markers that could be damaged.
         let fresh = merge(&blocks, None).map_err(|damage| Fault::Save(damage.to_string()))?;
         ctx.console.result(&fresh.text)?;
-        return Ok(ExitCode::Ok);
+        return Ok(of_logs);
     }
-    render::into_files(ctx, args, &postmortem, &blocks)
+    Ok(match render::into_files(ctx, args, &postmortem, &blocks)? {
+        ExitCode::Ok => of_logs,
+        code => code,
+    })
 }
