@@ -27,6 +27,7 @@ mod scan;
 mod stderr;
 mod time;
 mod window;
+mod wrapped;
 
 pub use moments::moments;
 pub use open::{LogError, Opened, open};

@@ -13,7 +13,7 @@ use super::record::Record;
 use super::stderr::{Around, Lines, last_of, line_end, line_start};
 use super::time::{self, Zone};
 use super::window::Window;
-use super::{csvlog, jsonlog};
+use super::{csvlog, jsonlog, wrapped};
 use crate::model::{
     LogBefore, LogEvent, LogFormat, LogRead, LogStart, LogWaitStage, LogWhat, Timestamp,
 };
@@ -245,6 +245,7 @@ impl Scan {
                 hasty: false,
                 stopped: None,
                 ends: None,
+                wrapped: None,
             },
             position: opened.position,
             size: opened.size,
@@ -256,6 +257,7 @@ impl Scan {
         }
         let sample = scan.window.bytes();
         let fits = format::detect(sample, &mut scan.lines);
+        scan.tally.wrapped = wrapped::by(sample);
         scan.tally.format = match options.format.or(fits) {
             Some(format) => format,
             // An empty log tells of nothing, and is no fault.

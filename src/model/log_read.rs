@@ -63,6 +63,9 @@ pub struct LogRead {
     /// The time of its last line.
     #[serde(skip)]
     pub ends: Option<Timestamp>,
+    /// Each of its lines has the words of another program before it: whose, and how they go.
+    #[serde(skip)]
+    pub wrapped: Option<&'static str>,
 }
 
 impl LogRead {

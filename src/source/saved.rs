@@ -65,6 +65,22 @@ pub fn load<W: Ord>(
     })
 }
 
+/// The frames before one, in their order.
+///
+/// # Errors
+/// When one can't be read.
+pub fn before(
+    path: &Path,
+    number: usize,
+    take: &mut dyn FnMut(&Snapshot),
+) -> Result<(), BundleError> {
+    let bundle = Bundle::open(path)?;
+    for frame in bundle.frames().iter().filter(|frame| frame.number < number) {
+        take(&bundle.frame(frame)?);
+    }
+    Ok(())
+}
+
 /// The frame that is meant.
 ///
 /// # Errors

@@ -1,10 +1,12 @@
 //! `pg deadlocks` without a log: what the server's counters and settings tell, by two looks.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::analysis::Report;
 use crate::analysis::settings::{Judged, judge_all};
-use crate::model::{Database, FindingId, Millis, Part, Severity, Snapshot, Timestamp, count};
+use crate::model::{Database, FindingId, Millis, Oid, Part, Severity, Snapshot, Timestamp, count};
 
 pub const PARTS: &[Part] = &[
     Part::Server,
@@ -58,6 +60,47 @@ pub struct Growth {
 
 /// The counters of the later look, with what was added since the earlier; most first.
 pub fn counted(before: Option<&Snapshot>, after: &Snapshot) -> Vec<Counted> {
+    let mut growing = Growing::default();
+    if let Some(before) = before {
+        growing.add(before);
+    }
+    growing.add(after);
+    growing.counted(after)
+}
+
+/// What was added to the counters from look to look: where they begin anew in between, the others are known all the same.
+#[derive(Debug, Default)]
+pub struct Growing {
+    first: Option<Timestamp>,
+    last: Vec<Database>,
+    added: BTreeMap<Oid, i64>,
+}
+
+impl Growing {
+    pub fn add(&mut self, look: &Snapshot) {
+        self.first.get_or_insert(look.taken_at);
+        self.take(look.databases.rows());
+    }
+
+    fn take(&mut self, rows: &[Database]) {
+        for database in rows {
+            if let Some(added) = grown(&self.last, database) {
+                *self.added.entry(database.oid).or_default() += added;
+            }
+        }
+        // What couldn't be read is compared with what was read before.
+        if !rows.is_empty() {
+            self.last = rows.to_vec();
+        }
+    }
+
+    fn counted(&self, after: &Snapshot) -> Vec<Counted> {
+        let grown = |database: &Database| self.added.get(&database.oid).copied();
+        sorted(after, grown)
+    }
+}
+
+fn sorted(after: &Snapshot, grown: impl Fn(&Database) -> Option<i64>) -> Vec<Counted> {
     let mut all: Vec<Counted> = after
         .databases
         .rows()
@@ -66,7 +109,7 @@ pub fn counted(before: Option<&Snapshot>, after: &Snapshot) -> Vec<Counted> {
             database: database.name.clone(),
             deadlocks: database.deadlocks,
             stats_reset: database.stats_reset,
-            grown: before.and_then(|before| grown(before.databases.rows(), database)),
+            grown: grown(database),
         })
         .collect();
     all.sort_by(|a, b| {
@@ -141,10 +184,11 @@ pub fn finding(counted: &[Counted], window: Option<Millis>) -> Option<Growth> {
     })
 }
 
-/// The report of one look or two.
-pub fn report(before: Option<&Snapshot>, after: &Snapshot) -> Report<Deadlocking> {
-    let databases = counted(before, after);
-    let window_ms = before.map(|before| before.taken_at.age_at(after.taken_at));
+/// The report of the last look, and of those before it.
+pub fn report(mut before: Growing, after: &Snapshot) -> Report<Deadlocking> {
+    let window_ms = before.first.map(|first| first.age_at(after.taken_at));
+    before.add(after);
+    let databases = before.counted(after);
     let settings = judge_all(after)
         .into_iter()
         .filter(|setting| SETTINGS.contains(&setting.name.as_str()))
@@ -166,6 +210,31 @@ pub fn report(before: Option<&Snapshot>, after: &Snapshot) -> Report<Deadlocking
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The counters of one database, by frame.
+    fn growth(counters: &[i64]) -> Option<i64> {
+        let mut growing = Growing::default();
+        for deadlocks in counters {
+            growing.take(&[Database {
+                oid: Oid(5),
+                name: "shop".into(),
+                encoding: "UTF8".into(),
+                connection_limit: None,
+                backends: 1,
+                deadlocks: Some(*deadlocks),
+                stats_reset: None,
+            }]);
+        }
+        growing.added.get(&Oid(5)).copied()
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_keeps_what_was_before() {
+        assert_eq!(growth(&[3, 5, 9]), Some(6));
+        assert_eq!(growth(&[3, 5, 0, 2]), Some(4));
+        assert_eq!(growth(&[3]), None);
+        assert_eq!(growth(&[3, 0]), None);
+    }
 
     fn counts(deadlocks: Option<i64>, grown: Option<i64>) -> Counted {
         Counted {

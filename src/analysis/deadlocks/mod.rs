@@ -13,7 +13,7 @@ mod target;
 mod waits;
 
 pub use collect::Collector;
-pub use grown::{Counted, Deadlocking, Growth, PARTS, counted, finding, report as live};
+pub use grown::{Counted, Deadlocking, Growing, Growth, PARTS, counted, finding, report as live};
 pub use linked::Waiting;
 pub use masked::masked;
 pub use once::{Known, Once};

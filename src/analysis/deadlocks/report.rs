@@ -280,13 +280,24 @@ fn coverage(logs: &[LogRead], data: &Deadlocks) -> LogCoverage {
     }
     let mut advice = Vec::new();
     if data.deadlocks_without_circle > 0 {
-        missing.push(format!(
-            "{} without a circle: log_error_verbosity = terse leaves it out, and a function that catches the error",
-            crate::model::counted(data.deadlocks_without_circle, "deadlock")
-        ));
-        advice.push(
-            "log_error_verbosity = default: not every deadlock's circle is in the log".into(),
-        );
+        let without = crate::model::counted(data.deadlocks_without_circle, "deadlock");
+        let wrapped: Vec<_> = logs
+            .iter()
+            .filter_map(|log| Some((&log.name, log.wrapped?)))
+            .collect();
+        for (name, by) in &wrapped {
+            missing.push(format!(
+                "{without} without a circle: each line of {name} has other words before it, by {by}"
+            ));
+        }
+        if wrapped.is_empty() {
+            missing.push(format!(
+                "{without} without a circle: log_error_verbosity = terse leaves it out, and a function that catches the error"
+            ));
+            advice.push(
+                "log_error_verbosity = default: not every deadlock's circle is in the log".into(),
+            );
+        }
     }
     let members = || data.deadlocks.iter().flat_map(|deadlock| &deadlock.members);
     if data.lock_waits.waits == 0 {

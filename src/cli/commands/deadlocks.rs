@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta};
 
 use super::Context;
-use crate::analysis::deadlocks::{self, Collector};
+use crate::analysis::deadlocks::{self, Collector, Growing};
 use crate::analysis::glance;
 use crate::bundle::{self, BUNDLE_FORMAT, Head};
 use crate::cli::args::logs::DeadlockArgs;
@@ -19,15 +19,15 @@ use crate::cli::stop::{Stop, Stops};
 use crate::logs::{self, ScanOptions, Wanted};
 use crate::model::{ExitCode, Snapshot, Timestamp};
 use crate::source::postgres::{Parts, round};
-use crate::source::saved::{self, When};
+use crate::source::saved;
 use crate::view::{self, Progress};
 
 pub async fn run(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fault> {
     if let Some(path) = &args.from {
-        let first = saved::load(path, When::First, glance::weight)?;
         let last = saved::load(path, args.at.at.unwrap_or_default(), glance::weight)?;
         rounds::tell_of(ctx, path, &last);
-        let before = (first.number != last.number).then_some(&first.snapshot);
+        let mut before = Growing::default();
+        saved::before(path, last.number, &mut |look| before.add(look))?;
         return counted(ctx, args, before, &last.snapshot);
     }
     if args.logs.is_empty() {
@@ -144,7 +144,9 @@ async fn live(ctx: &mut Context<'_>, args: &DeadlockArgs) -> Result<ExitCode, Fa
         Some(file) => save(ctx, file, &settings, [before.clone(), after.clone()]),
         None => Ok(()),
     };
-    let code = counted(ctx, args, Some(&before), &after)?;
+    let mut looks = Growing::default();
+    looks.add(&before);
+    let code = counted(ctx, args, looks, &after)?;
     saved.map(|()| code)
 }
 
@@ -177,7 +179,7 @@ fn save(
 fn counted(
     ctx: &mut Context<'_>,
     args: &DeadlockArgs,
-    before: Option<&Snapshot>,
+    before: Growing,
     after: &Snapshot,
 ) -> Result<ExitCode, Fault> {
     let report = deadlocks::live(before, after);
