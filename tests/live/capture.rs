@@ -362,10 +362,13 @@ async fn tokens_stand_in_statements() {
         sql(&one, statement).await;
         all.push(one);
     }
+    let state = folder();
     for _ in 0..6 {
         let place = folder();
         let out = place.path().display().to_string();
-        stanch_as(&spec, &["capture", "--tokens", "--out", &out]).expect_code(0);
+        let mut capture = stanch_command(&spec, &["capture", "--tokens", "--out", &out]);
+        capture.env("XDG_STATE_HOME", state.path());
+        run(capture).expect_code(0);
         let text = text_of(&only(place.path()));
         assert!(text.contains("select count(*) from user_"), "{text}");
         assert!(!text.to_lowercase().contains("storefront"), "{text}");
