@@ -77,7 +77,9 @@ fn cut(run: &[Record]) -> Option<(String, String)> {
 
 fn departure<'e>(event: &'e Event, words: &Words<'_>) -> Option<(&'e str, String)> {
     Some(match event {
-        Event::Skipped { step, reason } => (step, format!("was left out: {reason}")),
+        Event::Skipped { step, reason } => {
+            (step, format!("left out, or what was left of it: {reason}"))
+        }
         Event::StepEnd { step, came, next } if came == "timed out" || came == "error" => {
             let on = next
                 .as_ref()

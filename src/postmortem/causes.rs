@@ -3,7 +3,7 @@
 use super::course::Course;
 use super::drift::{Drift, Match};
 use super::logged::Deadlocks;
-use super::server::{ChangeOf, role};
+use super::server::{Change, ChangeOf, role};
 use crate::journal::{Event, Record};
 use crate::model::{FindingId, Severity, SlotLimit};
 
@@ -209,13 +209,14 @@ impl Suggestion {
                         self.measured(text, 2 * n);
                     }
                 }
-                let changes = &course.server.changes;
-                for change in changes.iter().filter(|change| change.what.is_lower()) {
-                    self.measured(change.what.words(), course.frames.len());
+                for change in changes_before_trouble(course) {
+                    if change.what.is_lower() {
+                        self.measured(change.what.words(), captures_of_trouble(course));
+                    }
                 }
             }
             Cause::Failover => {
-                for change in &course.server.changes {
+                for change in changes_before_trouble(course) {
                     let text = match change.what {
                         ChangeOf::Restart(at) => {
                             format!("the server started anew at {}", clock(at))
@@ -225,7 +226,7 @@ impl Suggestion {
                         }
                         ChangeOf::MaxConnections(..) | ChangeOf::Limit(..) => continue,
                     };
-                    self.measured(text, course.frames.len());
+                    self.measured(text, captures_of_trouble(course));
                 }
             }
             _ => {}
@@ -289,6 +290,22 @@ impl Suggestion {
             self.weight += 1;
         }
     }
+}
+
+/// What was changed once the trouble was there is a remedy, or comes of it: no cause.
+fn changes_before_trouble(course: &Course) -> impl Iterator<Item = &Change> {
+    let began = course
+        .critical
+        .or(course.trouble)
+        .map(|bounds| bounds.first);
+    let changes = course.server.changes.iter();
+    changes.filter(move |change| began.is_none_or(|began| change.at <= began))
+}
+
+/// As many as show the finding that was seen most: looking on for longer makes nothing likelier.
+fn captures_of_trouble(course: &Course) -> usize {
+    let most = course.seen.iter().map(|seen| seen.captures).max();
+    most.unwrap_or(course.frames.len())
 }
 
 /// `03:12:06`

@@ -301,7 +301,7 @@ impl Run {
             format!("{what}: {}", words.join(", "))
         });
         match self.acts.len() {
-            0 => "stanch itself changed nothing".into(),
+            0 => "this run changed nothing".into(),
             _ => made.chain(tried).collect::<Vec<_>>().join("; "),
         }
     }

@@ -34,6 +34,8 @@ pub(super) fn helped(course: &Course, first: Timestamp, last: Timestamp) -> Opti
         let ages = from(told(ages.0), told(ages.1));
         parts.push(format!("oldest transaction {ages}"));
     }
+    // What has changed is told before what stayed as it was.
+    parts.sort_by_key(|part| !part.contains('→'));
     Some(format!(
         "{} (captures of {} and {})",
         parts.join(", "),

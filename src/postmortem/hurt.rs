@@ -16,7 +16,7 @@ pub struct Hurt {
 }
 
 impl Hurt {
-    /// `web (app_rw): all 8 of its 8 sessions waited`
+    /// `web (app_rw): all its 8 sessions waited`
     pub fn words(&self) -> String {
         let who = match (self.application.as_str(), self.user.as_str()) {
             ("", "") => "(no name)".to_owned(),
@@ -25,9 +25,7 @@ impl Hurt {
         };
         match (self.waited, self.of) {
             (1, 1) => format!("{who}: its only session waited"),
-            (waited, of) if waited == of => {
-                format!("{who}: all {waited} of its {of} sessions waited")
-            }
+            (waited, of) if waited == of => format!("{who}: all its {of} sessions waited"),
             (waited, of) => format!("{who}: {waited} of its {of} sessions waited"),
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn summary(of: &Told<'_>) -> Vec<(&'static str, String)> {
     let mut cause = each(&|server| cause(server.course, server.causes));
     let is_suggested = of.servers.iter().any(|server| !server.causes.is_empty());
     if !of.said.is_empty() {
-        let said: Vec<&str> = of.said.iter().map(|one| one.cause.words()).collect();
+        let said: Vec<String> = of.said.iter().map(words_of).collect();
         cause.push_str(&format!(
             ". Journals and logs, of whichever server, speak for {}",
             said.join("; ")
@@ -183,9 +183,9 @@ fn cause(course: &Course, causes: &[Suggestion]) -> String {
         true => format!("the evidence speaks for {}", first.cause.words()),
         false => format!("said, not measured: {}", first.cause.words()),
     };
-    let said = |one: &Suggestion| match one.measured || !first.measured {
-        true => one.cause.words().to_owned(),
-        false => format!("{}, which was said, not measured", one.cause.words()),
+    let said = |one: &Suggestion| match first.measured {
+        true => words_of(one),
+        false => one.cause.words().to_owned(),
     };
     let others: Vec<String> = causes[1..].iter().map(said).collect();
     let others = match others.is_empty() {
@@ -195,16 +195,19 @@ fn cause(course: &Course, causes: &[Suggestion]) -> String {
     format!("{first_words}{others}")
 }
 
+fn words_of(one: &Suggestion) -> String {
+    match one.measured {
+        true => one.cause.words().to_owned(),
+        false => format!("{}, which was said, not measured", one.cause.words()),
+    }
+}
+
 fn done(runs: &[Run]) -> String {
     if runs.is_empty() {
         return "no journal was given, so what was done isn't known here".into();
     }
     let mut day = None;
-    // What changed something is told before what only looked.
-    let (acted, looked): (Vec<&Run>, Vec<&Run>) = runs
-        .iter()
-        .partition(|run| !run.dry_run && !run.acts.is_empty());
-    let told = acted.into_iter().chain(looked).map(|run| {
+    let told = runs.iter().map(|run| {
         let dry = if run.dry_run { ", as a dry run" } else { "" };
         let span = format!("{} UTC", stretch(run.began, run.last, &mut day));
         let end = run.end.as_deref().map_or(
@@ -221,7 +224,7 @@ fn done(runs: &[Run]) -> String {
             format!("; {about}, at {}", moment(*at, &mut day))
         });
         let helped = run.helped.as_ref();
-        let helped = helped.map_or(String::new(), |told| format!("; did it help? {told}"));
+        let helped = helped.map_or(String::new(), |told| format!("; before and after: {told}"));
         let unknown = match run.unknown() {
             0 => String::new(),
             n => format!(" THE OUTCOME OF {n} IS NOT KNOWN."),

@@ -273,7 +273,9 @@ fn told(event: &Event, words: &Words<'_>, operators: &Operators) -> Option<(Stri
         Event::Note { question, text, .. } if question != "to do" && text != NOT_ANSWERED => {
             format!("noted: {question} \"{text}\"")
         }
-        Event::Skipped { step, reason } => format!("step {step} was left out: {reason}"),
+        Event::Skipped { step, reason } => {
+            format!("what was left of step {step} was left out: {reason}")
+        }
         Event::EffectSeen { seen, answer, .. } => {
             let answer = match answer.as_str() {
                 "done" => "it counts as done",

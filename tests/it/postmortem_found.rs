@@ -210,7 +210,9 @@ fn our_own_sessions_are_no_part_of_it() {
     assert!(out.contains("7 of 20 usable slots taken"), "{out}");
     assert!(!out.contains("8 of 20"), "{out}");
     assert!(
-        out.contains("stanch's own sessions, up to 1 in one capture"),
+        out.contains(
+            "stanch's own sessions, those of these captures and runs, up to 1 in one capture"
+        ),
         "{out}"
     );
 }

@@ -239,7 +239,7 @@ pub fn sources(of: &Postmortem) -> String {
     if own_left_out > 0 {
         let _ = writeln!(
             out,
-            "- left out of every number: stanch's own sessions, up to {} in one capture",
+            "- left out of every number: stanch's own sessions, those of these captures and runs, up to {} in one capture",
             own_left_out
         );
     }
