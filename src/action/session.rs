@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::setting::OptIn;
 use crate::model::Outcome;
-use crate::source::redis::{Node, Refused};
+use crate::source::redis::{NO_HOTKEYS, Node, Refused};
 
 /// A session that somebody asked for by name. Made only here.
 #[derive(Debug)]
@@ -43,7 +43,10 @@ pub async fn start_session(node: &mut Node, approved: &ApprovedSession) -> Outco
     ];
     match node.ask(&words).await {
         Ok(_) => Outcome::Set,
-        Err(Refused::NotPermitted(why) | Refused::Unknown(why)) => Outcome::Refused(why),
+        Err(Refused::Unknown(_)) => {
+            Outcome::Refused(format!("this server {NO_HOTKEYS} (Redis 8.6 does)"))
+        }
+        Err(Refused::NotPermitted(why)) => Outcome::Refused(why),
         Err(other) => Outcome::Failed(other.text().to_owned()),
     }
 }

@@ -142,6 +142,7 @@ fn series(place: &[(&str, String)], metrics: impl Iterator<Item = Metric>) -> St
             "# HELP {name} {}\n# TYPE {name} gauge\n",
             metric.help
         ));
+        let mut told: Vec<(String, f64)> = Vec::new();
         for (labels, value) in &metric.series {
             let labels: Vec<String> = place
                 .iter()
@@ -149,14 +150,61 @@ fn series(place: &[(&str, String)], metrics: impl Iterator<Item = Metric>) -> St
                 .chain(labels.iter().map(|(name, value)| (*name, value)))
                 .map(|(name, value)| format!("{name}=\"{}\"", escape(value)))
                 .collect();
-            out.push_str(&format!("{name}{{{}}} {value}\n", labels.join(",")));
+            let labels = labels.join(",");
+            // Names that are masked may be alike, and no series may stand there twice.
+            match told.iter_mut().find(|(other, _)| *other == labels) {
+                Some((_, before)) => *before = joined(name, *before, *value),
+                None => told.push((labels, *value)),
+            }
+        }
+        for (labels, value) in told {
+            out.push_str(&format!("{name}{{{labels}}} {value}\n"));
         }
     }
     out
+}
+
+/// Two series as one: counts add up, of ages and shares the largest stands for both, and a finding is there or not.
+fn joined(name: &str, one: f64, other: f64) -> f64 {
+    let by_largest = ["_seconds", "_percent", "_ratio", "_finding"];
+    if by_largest.iter().any(|end| name.ends_with(end)) {
+        one.max(other)
+    } else {
+        one + other
+    }
 }
 
 fn escape(text: &str) -> String {
     super::clean(text)
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_masked_alike_are_one_series() {
+        let of = |name, values: [f64; 3]| {
+            let names = ["(masked)", "mail", "(masked)"];
+            let labels = names.map(|name| vec![("queue", name.to_owned())]);
+            gauges(name, "Help.", labels.into_iter().zip(values).collect())
+        };
+        let metrics = [
+            of("stanch_queue_depth", [2.0, 9.0, 3.0]),
+            of("stanch_queue_oldest_seconds", [20.0, 9.0, 30.0]),
+        ];
+        let text = series(&[("db", "0".into())], metrics.into_iter());
+        let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(
+            told,
+            [
+                r#"stanch_queue_depth{db="0",queue="(masked)"} 5"#,
+                r#"stanch_queue_depth{db="0",queue="mail"} 9"#,
+                r#"stanch_queue_oldest_seconds{db="0",queue="(masked)"} 30"#,
+                r#"stanch_queue_oldest_seconds{db="0",queue="mail"} 9"#,
+            ]
+        );
+    }
 }

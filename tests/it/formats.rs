@@ -31,6 +31,27 @@ fn captures() -> Vec<PathBuf> {
     all
 }
 
+/// A saved report is as it was: what would choose other keys isn't silently left out.
+#[test]
+fn a_saved_report_is_not_looked_for_anew() {
+    for more in [
+        &["expiry", "--match", "page:*"][..],
+        &["expiry", "--full"],
+        &["expiry", "--redis-db", "2"],
+        &["hotkeys", "--budget", "1s"],
+        &["queues", "--quick"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_stanch"))
+            .args([&["redis"], more, &["--from", "saved.json"]].concat())
+            .env_clear()
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(64), "{said}");
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+}
+
 fn stanch(args: &[&str], more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_stanch"))
         .args(args)

@@ -527,6 +527,9 @@ async fn a_login_that_may_only_read() {
                 .contains("NOPERM"),
         "{info:?}"
     );
+    // It may not ask who it is: the address says so.
+    let grants = info.stdout.contains("ACL SETUSER reader +info");
+    assert!(grants && !info.stdout.contains("<user>"), "{info:?}");
     // What isn't permitted is counted, and the rest is told.
     let narrow = stanch(&url("narrow"), &["hotkeys", "--full", "--json"]);
     assert_eq!(narrow.json()["coverage"]["not_permitted"], 40, "{narrow:?}");

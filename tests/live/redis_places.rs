@@ -152,7 +152,8 @@ async fn the_primary_that_the_sentinels_name() {
     assert!(
         unknown
             .stderr
-            .contains("the sentinels know of no primary \"other\""),
+            .contains("the sentinels know of no primary \"other\"")
+            && unknown.stderr.contains("SENTINEL MASTERS"),
         "{unknown:?}"
     );
     assert!(!unknown.stderr.contains("hunter2"));

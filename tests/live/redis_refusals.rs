@@ -207,3 +207,54 @@ async fn a_server_without_keys_and_a_list_that_there_is_not() {
         assert!(run.stderr.contains("no list \"nope\""), "{run:?}");
     }
 }
+
+#[tokio::test]
+async fn what_is_not_there_is_said_with_what_to_try() {
+    let Some(cache) = start("redis-server", &[], true).await else {
+        return;
+    };
+    let tried = |url: &str, what: &[&str], try_it: &str| {
+        let run = stanch(url, what).expect_code(3);
+        let hint = run.stderr.lines().find(|line| line.contains("try:"));
+        let hint = hint.unwrap_or_else(|| panic!("{run:?}"));
+        assert!(hint.contains(try_it), "{run:?}");
+        run.stderr
+    };
+    let url = cache.url();
+    tried(&url, &["info", "--redis-db", "99"], "CONFIG GET databases");
+    let has_hotkeys = redis::cmd("HOTKEYS")
+        .arg("GET")
+        .query::<redis::Value>(&mut connect(&url))
+        .is_ok();
+    if !has_hotkeys {
+        let state = crate::harness::folder();
+        let mut command = crate::harness::command(&["redis", "hotkeys", "--server-hotkeys"]);
+        command
+            .env("REDIS_URL", &url)
+            .env("XDG_STATE_HOME", state.path());
+        let run = crate::harness::run(command).expect_code(3);
+        assert!(run.stderr.contains("doesn't count hot keys"), "{run:?}");
+        assert!(run.stderr.contains("hotkeys --monitor"), "{run:?}");
+        assert!(!run.stderr.contains("unknown command"), "{run:?}");
+    }
+    // The quick way doesn't find a queue of BullMQ: that isn't good news.
+    let mut link = connect(&url);
+    say_to(&mut link, "HSET bull:mail:meta opts.maxLenEvents 10000");
+    say_to(&mut link, "LPUSH bull:mail:wait 1");
+    let check = stanch(&url, &["queues", "--quick", "--check"]).expect_code(3);
+    let none = "STANCH QUEUES UNKNOWN: no queue found in the usual places; ";
+    assert!(check.stdout.starts_with(none), "{check:?}");
+    assert!(check.stdout.contains("BullMQ"), "{check:?}");
+    let port = stanch::drill::free_port().expect("a free port");
+    let nobody = format!("redis://127.0.0.1:{port}");
+    tried(&nobody, &["info"], "is the server up");
+    let settings = [
+        ("cluster-enabled", "yes"),
+        ("cluster-config-file", "nodes.conf"),
+    ];
+    let Some(node) = start("redis-server", &settings, true).await else {
+        return;
+    };
+    let alone = "without --redis-db";
+    tried(&node.url(), &["info", "--redis-db", "2"], alone);
+}

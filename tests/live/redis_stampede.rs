@@ -92,7 +92,9 @@ async fn every_guard_with_its_evidence() {
     say_to(&mut connection, "SET lock:page:8 me");
     let line = stanch(&server.url(), &["stampede", "--full", "--check"]).expect_code(2);
     assert!(
-        line.stdout.starts_with("STANCH STAMPEDE CRITICAL: ") && line.stdout.lines().count() == 1,
+        line.stdout
+            .starts_with("STANCH STAMPEDE CRITICAL: page:*:html: ")
+            && line.stdout.lines().count() == 1,
         "{line:?}"
     );
     let forever = stanch(&server.url(), &["stampede", "--full"]).expect_code(0);

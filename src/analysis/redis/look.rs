@@ -65,7 +65,7 @@ const CLIFF_SOON: Millis = Millis::from_secs(300);
 
 /// A reason about dead jobs.
 fn is_dead(reason: &str) -> bool {
-    reason.contains(" are dead")
+    reason.contains(" are dead") || reason.contains(" is dead")
 }
 
 /// What a queue is told for: its first reason where that isn't that jobs wait.
@@ -454,6 +454,7 @@ mod tests {
                 queue,
                 verdict: QueueVerdict::Warning,
                 reasons: vec!["31 are dead, 10 are usual".into(), why.into()],
+                severities: Vec::new(),
             }];
             look.backlog().expect("a finding").title
         };

@@ -32,6 +32,9 @@ pub struct QueueRow {
     pub verdict: QueueVerdict,
     /// What speaks for it, the worst first.
     pub reasons: Vec<String>,
+    /// How bad each of them is. Reports of before have none.
+    #[serde(default)]
+    pub severities: Vec<QueueVerdict>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -82,15 +85,25 @@ impl QueueRow {
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.queue.system.name(), self.queue.name)
     }
+
+    /// Each reason, and how bad it is.
+    pub fn judged(&self) -> impl Iterator<Item = (QueueVerdict, &str)> {
+        let severity = |n| self.severities.get(n).copied().unwrap_or(self.verdict);
+        let reasons = self.reasons.iter().enumerate();
+        reasons.map(move |(n, reason)| (severity(n), reason.as_str()))
+    }
 }
 
 impl RedisReport<Queues> {
-    /// For `--check`: by the worst queue. What nobody has set a limit for is no alarm.
+    /// For `--check`: by the worst queue. What nobody has set a limit for is no alarm. That the quick way finds none
+    /// doesn't tell that there is none.
     pub fn exit_code(&self) -> ExitCode {
+        let coverage = &self.head.coverage;
         match self.data.queues.iter().map(|row| row.verdict).max() {
             Some(QueueVerdict::Critical) => ExitCode::Critical,
             Some(QueueVerdict::Warning) => ExitCode::Warning,
-            _ if !self.head.coverage.sees_all() => ExitCode::Unknown,
+            None if coverage.skipped("discovery").is_some() => ExitCode::Unknown,
+            _ if !coverage.sees_all() => ExitCode::Unknown,
             _ => ExitCode::Ok,
         }
     }
@@ -103,23 +116,31 @@ const OLD: Millis = Millis::from_secs(60);
 
 /// One queue against its limits.
 pub fn judged(queue: Queue, bounds: &QueueBounds) -> QueueRow {
-    let (verdict, reasons) = verdict(&queue, bounds.of(&queue));
+    let (verdict, said) = verdict(&queue, bounds.of(&queue));
+    let (severities, reasons) = said.into_iter().unzip();
     QueueRow {
         queue,
         verdict,
         reasons,
+        severities,
     }
 }
 
+/// Why, and how bad that is.
+type Said = (QueueVerdict, String);
+
 /// The worst of what speaks against it; `Unknown` where nothing could be looked at.
-fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<String>) {
+fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<Said>) {
     let waits = queue.depth.or(queue.depth_at_least).is_some_and(|n| n > 0);
     let mut looked_at = queue.depth == Some(0);
-    let mut said: Vec<(QueueVerdict, String)> = Vec::new();
+    let mut said: Vec<Said> = Vec::new();
     if let (Some(depth), Some(bound)) = (queue.depth, limits.bound) {
         looked_at = true;
         let pct = 100.0 * depth as f64 / bound.max(1) as f64;
-        let what = format!("{depth} wait, {pct:.0} % of the bound of {bound}");
+        let what = format!(
+            "{depth} {}, {pct:.0} % of the bound of {bound}",
+            waits_or_wait(depth)
+        );
         if depth >= bound {
             said.push((QueueVerdict::Critical, what));
         } else if pct > NEAR_PCT {
@@ -130,7 +151,10 @@ fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<String>) {
         && least >= bound
     {
         looked_at = true;
-        let what = format!("at least {least} wait, the bound is {bound}");
+        let what = format!(
+            "at least {least} {}, the bound is {bound}",
+            waits_or_wait(least)
+        );
         said.push((QueueVerdict::Critical, what));
     }
     if let (Some(age), Some(limit)) = (queue.oldest_age_ms, limits.oldest) {
@@ -151,15 +175,17 @@ fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<String>) {
     if let (Some(dead), Some(usual)) = (queue.dead, limits.dead) {
         looked_at = true;
         if dead > usual.saturating_mul(FAR) {
-            let what = format!("{dead} are dead, {usual} are usual");
+            let are = |n: u64| if n == 1 { "is" } else { "are" };
+            let what = format!("{dead} {} dead, {usual} {} usual", are(dead), are(usual));
             said.push((QueueVerdict::Warning, what));
         }
     }
     if let Some(overdue) = queue.long_overdue {
         looked_at = true;
         if overdue > 0 {
+            let have = if overdue == 1 { "has" } else { "have" };
             let what = format!(
-                "{overdue} have been overdue for more than a minute: the scheduler is late, or there is none"
+                "{overdue} {have} been overdue for more than a minute: the scheduler is late, or there is none"
             );
             said.push((QueueVerdict::Warning, what));
         }
@@ -204,7 +230,10 @@ fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<String>) {
     }
     if said.is_empty() && waits && !moves && limits.bound.is_none() && limits.oldest.is_none() {
         let what = "no limit is set for it: redis.queues in stanch.yaml";
-        return (QueueVerdict::Unknown, vec![what.into()]);
+        return (
+            QueueVerdict::Unknown,
+            vec![(QueueVerdict::Unknown, what.into())],
+        );
     }
     said.sort_by_key(|(verdict, _)| std::cmp::Reverse(*verdict));
     let worst = match said.first() {
@@ -213,7 +242,11 @@ fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<String>) {
         None if queue.refused.is_some() => QueueVerdict::Unknown,
         None => QueueVerdict::Ok,
     };
-    (worst, said.into_iter().map(|(_, what)| what).collect())
+    (worst, said)
+}
+
+fn waits_or_wait(jobs: u64) -> &'static str {
+    if jobs == 1 { "waits" } else { "wait" }
 }
 
 #[cfg(test)]
@@ -312,12 +345,49 @@ mod tests {
     }
 
     #[test]
+    fn each_reason_is_as_bad_as_it_is() {
+        let mut unheard = queue(QueueSystem::Rq, 1);
+        (unheard.workers, unheard.long_overdue) = (Some(0), Some(1));
+        (unheard.dead, unheard.oldest_age_ms) = (Some(1), Some(Millis(400_000)));
+        let default = QueueLimits {
+            dead: Some(0),
+            ..QueueLimits::default()
+        };
+        let bounds = QueueBounds {
+            default,
+            ..QueueBounds::default()
+        };
+        let mut row = judged(unheard, &bounds);
+        let told: Vec<String> = row
+            .judged()
+            .map(|(severity, why)| format!("{}: {}", severity.word(), why))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "critical: no worker listens to it",
+                "warning: 1 is dead, 0 are usual",
+                "warning: 1 has been overdue for more than a minute: the scheduler is late, or there is none",
+                "warning: the oldest waits for 6m 40s; no limit is set, from 5m 00s on it is told",
+            ]
+        );
+        row.severities.clear();
+        assert!(
+            row.judged()
+                .all(|(severity, _)| severity == QueueVerdict::Critical)
+        );
+    }
+
+    #[test]
     fn a_head_that_stays_is_told() {
         let mut stays = queue(QueueSystem::Celery, 5);
         (stays.net_per_s, stays.head_stays) = (Some(0.1), Some(true));
         let (verdict_of, reasons) = verdict(&stays, QueueLimits::default());
         assert_eq!(verdict_of, QueueVerdict::Warning);
-        assert!(reasons[0].contains("nothing was taken out"), "{reasons:?}");
+        assert!(
+            reasons[0].1.contains("nothing was taken out"),
+            "{reasons:?}"
+        );
         stays.head_stays = Some(false);
         let moves = verdict(&stays, QueueLimits::default());
         assert_eq!(moves.0, QueueVerdict::Ok);

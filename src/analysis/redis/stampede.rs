@@ -331,12 +331,32 @@ fn plural(misses: u64) -> String {
     counted(misses, "miss").replace("misss", "misses")
 }
 
+impl Stampede {
+    /// The first large cliff of the next minutes.
+    pub fn soon(&self) -> Option<&Cliff> {
+        let soon = |cliff: &&Cliff| cliff.in_ms <= Millis::from_secs(300) && cliff.keys >= 1000;
+        self.cliffs.iter().find(soon)
+    }
+
+    /// The group that a check is told by.
+    pub fn worst(&self) -> Option<&Guarded> {
+        let bad = |group: &&Guarded| group.verdict < Protection::NotSeen;
+        let rank = |group: &&Guarded| (!is_critical(group.verdict), group.verdict);
+        self.stampede.iter().filter(bad).min_by_key(rank)
+    }
+}
+
+fn is_critical(verdict: Protection) -> bool {
+    matches!(
+        verdict,
+        Protection::LockWithoutTtl | Protection::Unprotected
+    )
+}
+
 impl RedisReport<Stampede> {
     /// For `--check`.
     pub fn exit_code(&self) -> ExitCode {
-        let worst = self.data.stampede.iter().map(|group| group.verdict).min();
-        let soon = |cliff: &Cliff| cliff.in_ms <= Millis::from_secs(300) && cliff.keys >= 1000;
-        if self.data.cliffs.iter().any(soon) {
+        if self.data.soon().is_some() {
             return ExitCode::Critical;
         }
         let storming = self
@@ -344,9 +364,9 @@ impl RedisReport<Stampede> {
             .statements
             .as_ref()
             .is_some_and(|all| !all.is_empty());
-        match worst {
-            Some(Protection::LockWithoutTtl | Protection::Unprotected) => ExitCode::Critical,
-            Some(Protection::LockTooShort | Protection::NoJitter) => ExitCode::Warning,
+        match self.data.worst().map(|group| group.verdict) {
+            Some(verdict) if is_critical(verdict) => ExitCode::Critical,
+            Some(_) => ExitCode::Warning,
             _ if storming => ExitCode::Warning,
             _ if !self.head.coverage.sees_all() => ExitCode::Unknown,
             _ => ExitCode::Ok,

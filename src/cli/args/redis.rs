@@ -94,7 +94,7 @@ pub struct KeepArgs {
     #[arg(long, value_name = "FILE", help_heading = "Snapshots")]
     pub save: Option<PathBuf>,
     /// Show a saved report, or that of a bundle; nothing is connected to
-    #[arg(long, value_name = "FILE", help_heading = "Snapshots", conflicts_with_all = ["save", "redis", "dbname"])]
+    #[arg(long, value_name = "FILE", help_heading = "Snapshots", conflicts_with_all = ["save", "redis", "redis_db", "dbname"])]
     pub from: Option<PathBuf>,
     #[command(flatten)]
     pub at: AtArgs,
@@ -107,13 +107,18 @@ pub struct KeepArgs {
 #[derive(Clone, Debug, ClapArgs)]
 pub struct WalkArgs {
     /// Only keys that this pattern matches, as SCAN's MATCH has it
-    #[arg(long = "match", value_name = "PATTERN", help_heading = "Walk")]
+    #[arg(
+        long = "match",
+        value_name = "PATTERN",
+        conflicts_with = "from",
+        help_heading = "Walk"
+    )]
     pub pattern: Option<OsString>,
     /// Stop after so long; takes at most a quarter of the server's time, and ends when its PING slows down
-    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", help_heading = "Walk")]
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", conflicts_with = "from", help_heading = "Walk")]
     pub budget: Duration,
     /// To the end and as fast as it goes
-    #[arg(long, conflicts_with = "budget", help_heading = "Walk")]
+    #[arg(long, conflicts_with_all = ["budget", "from"], help_heading = "Walk")]
     pub full: bool,
 }
 
@@ -134,7 +139,7 @@ pub struct QueuesArgs {
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub sample: Option<Duration>,
     /// Only the usual places of the libraries: no walk over the keys, no streams
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     pub quick: bool,
     /// Look also at servers before CLIENT NO-TOUCH (Redis 7.2) that evict by LFU or LRU, where it makes the queues' keys hotter
     #[arg(long)]
@@ -143,10 +148,10 @@ pub struct QueuesArgs {
     #[arg(long, help_heading = "Output")]
     pub check: bool,
     /// Stop looking for queues after so long; takes at most a quarter of the server's time
-    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", help_heading = "Walk")]
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "60s", conflicts_with = "from", help_heading = "Walk")]
     pub budget: Duration,
     /// To the end and as fast as it goes
-    #[arg(long, conflicts_with = "budget", help_heading = "Walk")]
+    #[arg(long, conflicts_with_all = ["budget", "from"], help_heading = "Walk")]
     pub full: bool,
     #[command(flatten)]
     pub keep: KeepArgs,

@@ -37,7 +37,7 @@ impl RedisError {
             Self::Address(_) => Some("--redis redis://host:6379/0, or REDIS_URL".into()),
             Self::NoTls(_) => Some("an address that begins with rediss://".into()),
             Self::Failed { why, what, .. } => match why {
-                Why::Unreachable => unreachable_hint(what).map(str::to_owned),
+                Why::Unreachable => Some(unreachable_hint(what).to_owned()),
                 Why::Login => Some(login_hint(what)),
                 Why::Loading => Some("the same command again, when it has read its data".into()),
                 Why::NotPermitted => Some(grant(what)),
@@ -55,26 +55,29 @@ fn login_hint(what: &str) -> String {
 }
 
 /// What is behind an error of the network or of TLS, mostly.
-fn unreachable_hint(what: &str) -> Option<&'static str> {
+fn unreachable_hint(what: &str) -> &'static str {
     let has = |text: &str| what.contains(text);
     if has("CertificateRequired") {
-        Some("the server wants a certificate of ours: --cert FILE --key FILE")
+        "the server wants a certificate of ours: --cert FILE --key FILE"
     } else if has("certificate") || has("UnknownIssuer") {
-        Some("--cacert FILE with the certificate of who has signed the server's, or --insecure")
+        "--cacert FILE with the certificate of who has signed the server's, or --insecure"
     } else if has("reset by peer") || has("closed") || has("broken pipe") {
-        Some("a port that speaks TLS is rediss://, and one that doesn't is redis://")
+        "a port that speaks TLS is rediss://, and one that doesn't is redis://"
     } else if has("no answer in time") {
-        Some(
-            "is it stopped, blocked by a long command, or a port that speaks TLS (rediss://) or doesn't?",
-        )
+        "is it stopped, blocked by a long command, or a port that speaks TLS (rediss://) or doesn't?"
     } else if has("arse error") || has("nexpected") {
-        Some("what answers there isn't a Redis: another port?")
+        "what answers there isn't a Redis: another port?"
     } else {
-        None
+        "is the server up and listening there, and is the way open? (--redis, REDIS_URL)"
     }
 }
 
-/// What a server says that lets nobody in.
+/// A sentinel's answer to a name that it doesn't know, in our words.
+pub const NO_SUCH_PRIMARY: &str = "the sentinels know of no primary";
+/// What a server is told to lack that can't count hot keys by itself.
+pub const NO_HOTKEYS: &str = "doesn't count hot keys";
+
+/// What a server says that lets nobody in, or doesn't have what was asked for.
 fn other_hint(what: &str) -> Option<&'static str> {
     if what.contains("max number of clients") {
         Some(
@@ -86,6 +89,16 @@ fn other_hint(what: &str) -> Option<&'static str> {
         )
     } else if what.contains("protected mode") {
         Some("from the host itself, or with a password: ACL SETUSER default '>PASSWORD'")
+    } else if what.contains("DB index is out of range") {
+        Some(
+            "a lower number in --redis-db or the URL: redis-cli CONFIG GET databases tells how many there are",
+        )
+    } else if what.contains("SELECT is not allowed in cluster mode") {
+        Some("a cluster has database 0 alone: without --redis-db, and without a number in the URL")
+    } else if what.starts_with(NO_SUCH_PRIMARY) {
+        Some("the name of one that they watch: redis-cli -p 26379 SENTINEL MASTERS lists them")
+    } else if what.contains(NO_HOTKEYS) {
+        Some("stanch redis hotkeys --monitor")
     } else {
         None
     }
@@ -216,6 +229,31 @@ pub fn answer(value: Value) -> Result<Value, Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_to_try() {
+        let lost = |what: &str| Refused::Lost(what.into());
+        let said = |what: &str| Refused::Other(what.into());
+        for (refused, tried) in [
+            (lost("Connection refused (os error 111)"), "listening there"),
+            (said("ERR DB index is out of range"), "CONFIG GET databases"),
+            (
+                said("ERR SELECT is not allowed in cluster mode"),
+                "without --redis-db",
+            ),
+            (
+                said(&format!("{NO_SUCH_PRIMARY} \"cache\"")),
+                "SENTINEL MASTERS",
+            ),
+            (
+                said(&format!("this server {NO_HOTKEYS} (Redis 8.6 does)")),
+                "--monitor",
+            ),
+        ] {
+            let hint = refused.at("cache").hint().expect("a hint");
+            assert!(hint.contains(tried), "{hint}");
+        }
+    }
 
     #[test]
     fn what_grants_a_command_and_a_pattern_of_channels() {

@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::address::{Kind, RedisAddress};
-use super::error::{RedisError, Refused, answer};
+use super::error::{NO_SUCH_PRIMARY, RedisError, Refused, answer};
 use super::info::Facts;
 use super::slot::slot;
 use super::value;
@@ -196,6 +196,12 @@ impl Node {
     /// A connection of its own for what takes one whole (MONITOR, subscriptions).
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Who the address says that we are.
+    pub(super) fn user(&self) -> &str {
+        let settings = self.client.get_connection_info().redis_settings();
+        settings.username().unwrap_or("default")
     }
 
     pub(super) fn database(&self) -> i64 {
@@ -442,9 +448,7 @@ async fn of_sentinel(
             .and_then(value::uint)
             .and_then(|port| u16::try_from(port).ok()),
     ) else {
-        return Err(Refused::Other(format!(
-            "the sentinels know of no primary {service:?}"
-        )));
+        return Err(Refused::Other(format!("{NO_SUCH_PRIMARY} {service:?}")));
     };
     Node::open(&at(seed, host, port), address, limits).await
 }

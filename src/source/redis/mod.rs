@@ -25,7 +25,7 @@ mod walk;
 pub use address::{RedisAddress, TlsFiles};
 pub use big::{BigOptions, BigPass, big_pass};
 pub use clock::{setting, time};
-pub use error::{RedisError, Refused, Why};
+pub use error::{NO_HOTKEYS, RedisError, Refused, Why};
 pub use expiry::{ExpiryPass, expiry_pass};
 pub use fleet::{Fleet, Limits, Node, open};
 pub use hot::{HotOptions, HotPass, Lfu, lfu_pass, probe_lfu};

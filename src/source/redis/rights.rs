@@ -36,7 +36,8 @@ const COMMANDS: [(&str, &str, Option<&str>, &str); 11] = [
     ("PSUBSCRIBE", "misses of single keys", None, "+psubscribe"),
 ];
 
-/// Asks for each. The user's name is read first: the rules are asked by it.
+/// Asks for each. The user's name is read first, for the rules are asked by it; where it may not be read, it is that of the
+/// address.
 ///
 /// # Errors
 /// When the connection is lost.
@@ -46,6 +47,7 @@ pub async fn rights(node: &mut Node) -> Result<Vec<Right>, Refused> {
         Err(lost @ Refused::Lost(_)) => return Err(lost),
         Err(_) => None,
     };
+    let user = user.unwrap_or_else(|| node.user().to_owned());
     let mut rights = Vec::new();
     for (command, for_what, harmless, grant) in COMMANDS {
         let events = super::keymiss::events_of(node.database());
@@ -56,18 +58,13 @@ pub async fn rights(node: &mut Node) -> Result<Vec<Right>, Refused> {
         };
         let allowed = match harmless {
             Some(line) => tried(node, line).await?,
-            None => by_rules(node, user.as_deref(), command, &events).await?,
+            None => by_rules(node, &user, command, &events).await?,
         };
         rights.push(Right {
             command: command.into(),
             allowed,
             for_what: for_what.into(),
-            grant: (allowed == Allowed::No).then(|| {
-                format!(
-                    "ACL SETUSER {} {grant}",
-                    user.as_deref().unwrap_or("<user>")
-                )
-            }),
+            grant: (allowed == Allowed::No).then(|| format!("ACL SETUSER {user} {grant}")),
         });
     }
     Ok(rights)
@@ -86,7 +83,7 @@ async fn tried(node: &mut Node, line: &str) -> Result<Allowed, Refused> {
 /// `ACL DRYRUN` (7.0) carries nothing out; only an administrator may ask it.
 async fn by_rules(
     node: &mut Node,
-    user: Option<&str>,
+    user: &str,
     command: &str,
     events: &str,
 ) -> Result<Allowed, Refused> {
@@ -100,9 +97,6 @@ async fn by_rules(
         }
         Err(_) => {}
     }
-    let Some(user) = user else {
-        return Ok(Allowed::Unknown);
-    };
     let mut words: Vec<&[u8]> = vec![b"ACL", b"DRYRUN", user.as_bytes()];
     words.extend(command.split(' ').map(str::as_bytes));
     match command {

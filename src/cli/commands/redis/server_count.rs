@@ -12,8 +12,8 @@ use crate::journal::{Effect, Event, JournalError};
 use crate::model::{HotMethod, Outcome};
 use crate::operate::change_settings;
 use crate::source::redis::{
-    Fleet, HotOptions, HotPass, Refused, ServerCount, Watch as _, ranked_by_servers, server_count,
-    setting,
+    Fleet, HotOptions, HotPass, NO_HOTKEYS, Refused, ServerCount, Watch as _, ranked_by_servers,
+    server_count, setting,
 };
 
 /// What is counted already on all nodes; `None`: nothing, or not on all.
@@ -155,7 +155,7 @@ async fn by_list(
         }
         let Some((name, before)) = found else {
             return Ok(Err(Refused::Unknown(format!(
-                "{}: this Valkey doesn't count hot keys (9.2 does)",
+                "{}: this Valkey {NO_HOTKEYS} (9.2 does)",
                 node.name
             ))));
         };

@@ -13,6 +13,9 @@ use crate::source::redis::error::Refused;
 use crate::source::redis::fleet::Fleet;
 use crate::source::redis::walk::{Answer, PerKey, Plan, Watch, walk};
 
+/// What the quick way doesn't find.
+const UNWALKED: &str = "the keys weren't walked (--quick): queues of BullMQ, and all under a prefix of their own, weren't looked for";
+
 /// Streams that are looked at.
 const STREAMS: usize = 1000;
 
@@ -66,8 +69,7 @@ pub async fn discover(
         };
         coverage = walk(fleet, plan, options.budget, watch, &mut each).await;
     } else {
-        let why = "keys weren't walked: only the usual places were looked at";
-        coverage.note("discovery", "skipped", why);
+        coverage.note("discovery", "skipped", UNWALKED);
     }
     if !may_look {
         by_name(fleet, options, watch, &seen, &mut coverage).await;

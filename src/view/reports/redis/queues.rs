@@ -31,13 +31,12 @@ impl Table<RedisHead> for Queues {
         }
         for row in said {
             let name = clean(&row.full_name());
-            for reason in row
-                .reasons
-                .iter()
-                .filter(|_| row.verdict >= QueueVerdict::Warning)
+            for (severity, reason) in row
+                .judged()
+                .filter(|(severity, _)| *severity >= QueueVerdict::Warning)
             {
                 out.push_str(&wrap(
-                    &format!("{} {}: {}", row.verdict.word(), name, clean(reason)),
+                    &format!("{} {}: {}", severity.word(), name, clean(reason)),
                     most,
                     0,
                 ));
@@ -67,11 +66,22 @@ impl Table<RedisHead> for Queues {
     }
 
     fn sentences(&self, head: &RedisHead) -> Vec<String> {
-        vec![self.summary(head)]
+        let sums = self.sums();
+        let more = match self.bad() {
+            0 => return vec![self.summary(head)],
+            1 => String::new(),
+            bad => format!(", and {} more", thousands(bad as u64 - 1)),
+        };
+        let worst = self.ordered().first().map_or_else(String::new, |row| {
+            let why = row.reasons.first().map_or("", String::as_str);
+            format!("{}: {why}", row.full_name())
+        });
+        let queues = counted(self.queues.len() as u64, "queue");
+        vec![format!("{worst}{more}; of {queues}, {sums}")]
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const COLUMNS: [Col; 26] = [
+        const COLUMNS: [Col; 27] = [
             col("system", "system"),
             col("name", "queue"),
             col("depth", "waiting"),
@@ -96,6 +106,7 @@ impl Table<RedisHead> for Queues {
             col("empty_in_ms", "empty in"),
             col("verdict", "verdict"),
             col("reasons", "reasons"),
+            more("severities"),
             more("notes"),
             more("refused"),
         ];
@@ -149,18 +160,31 @@ impl Queues {
             if head.coverage.skipped("queues").is_some() {
                 return "queues weren't looked at".into();
             }
-            let seen = if head.coverage.complete {
+            let seen = if head.coverage.skipped("discovery").is_some() {
+                " in the usual places"
+            } else if head.coverage.complete {
                 ""
             } else {
                 " in what was seen"
             };
             return format!("no queue found{seen}");
         }
-        let bad = self
-            .queues
-            .iter()
-            .filter(|row| row.verdict >= QueueVerdict::Warning)
-            .count();
+        format!(
+            "{} of {} to look at: {}",
+            self.bad(),
+            counted(self.queues.len() as u64, "queue"),
+            self.sums()
+        )
+    }
+
+    /// How many are to look at.
+    fn bad(&self) -> usize {
+        let bad = |row: &&QueueRow| row.verdict >= QueueVerdict::Warning;
+        self.queues.iter().filter(bad).count()
+    }
+
+    /// `1,200 waiting, 3 dead; rates over 10s`
+    fn sums(&self) -> String {
         let waiting: u64 = self.queues.iter().filter_map(|row| row.queue.depth).sum();
         let dead: u64 = self.queues.iter().filter_map(|row| row.queue.dead).sum();
         let rates = match self.sampled_ms {
@@ -168,9 +192,7 @@ impl Queues {
             None => "; one look has no rates (--sample 10s)".into(),
         };
         format!(
-            "{} of {} to look at: {} waiting, {} dead{rates}",
-            bad,
-            counted(self.queues.len() as u64, "queue"),
+            "{} waiting, {} dead{rates}",
             thousands(waiting),
             thousands(dead)
         )
@@ -255,5 +277,78 @@ impl Queues {
             cells
         };
         table(&columns, rows.iter().map(row).collect(), style.width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::redis::queues::report;
+    use crate::model::{
+        ExitCode, Queue, QueueBounds, QueueSystem, RedisCoverage, RedisMode, RedisTarget, Timestamp,
+    };
+    use crate::view::check;
+
+    /// The line of a check, of queues that nobody listens to; `quick`: the keys weren't walked.
+    fn line(names: &[&str], quick: bool) -> (ExitCode, String) {
+        let target = RedisTarget {
+            name: None,
+            host: "cache".into(),
+            port: Some(6379),
+            database: 0,
+            user: None,
+            tls: false,
+            product: None,
+            server_version: None,
+            role: None,
+            mode: RedisMode::Standalone,
+            nodes: Vec::new(),
+        };
+        let mut coverage = RedisCoverage {
+            complete: true,
+            ..RedisCoverage::default()
+        };
+        if quick {
+            coverage.note("discovery", "skipped", "BullMQ wasn't looked for");
+        }
+        let queue = |(n, name): (usize, &&str)| Queue {
+            depth: Some(if *name == "empty" { 0 } else { 7 }),
+            workers: Some(0),
+            oldest_age_ms: Some(Millis::from_secs(60 + n as u64)),
+            ..Queue::new(QueueSystem::Rq, (*name).into())
+        };
+        let queues = names.iter().enumerate().map(queue).collect();
+        let now = Timestamp::new(chrono::DateTime::from_timestamp_millis(0).expect("a time"));
+        let bounds = QueueBounds::default();
+        let report = report(now, target, coverage, queues, &bounds, None);
+        let code = report.exit_code();
+        let said = report.data.sentences(&report.head);
+        (code, check::of_redis("queues", code, &said, &report.head))
+    }
+
+    #[test]
+    fn a_check_names_the_worst_and_its_reason() {
+        let (code, line_of) = line(&["mail", "sms", "empty"], false);
+        assert_eq!(code, ExitCode::Critical);
+        assert_eq!(
+            line_of,
+            "STANCH QUEUES CRITICAL: rq/sms: no worker listens to it, and 1 more; of 3 queues, 14 waiting, 0 dead; \
+             one look has no rates (--sample 10s)\n"
+        );
+        assert!(line(&["mail"], false).1.contains("to it; of 1 queue, 7"));
+    }
+
+    #[test]
+    fn that_the_quick_way_finds_none_is_no_good_news() {
+        let unseen = "not seen: discovery: BullMQ wasn't looked for\n";
+        let (code, none) = line(&[], true);
+        assert_eq!(code, ExitCode::Unknown);
+        let begins = "STANCH QUEUES UNKNOWN: no queue found in the usual places; ";
+        assert_eq!(none, format!("{begins}{unseen}"));
+        assert_eq!(line(&[], false).0, ExitCode::Ok);
+        let (code, empty) = line(&["empty"], true);
+        assert_eq!(code, ExitCode::Ok);
+        assert!(empty.ends_with(unseen), "{empty}");
+        assert_eq!(line(&["mail"], true).0, ExitCode::Critical);
     }
 }

@@ -4,7 +4,7 @@ use super::head::own_effect;
 use super::numbers::{counted, thousands};
 use crate::analysis::redis::RedisHead;
 use crate::analysis::redis::stampede::Stampede;
-use crate::model::{Guarded, Protection};
+use crate::model::{Cliff, Guarded, Protection};
 use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 use crate::view::reports::Table;
@@ -69,7 +69,9 @@ impl Table<RedisHead> for Stampede {
     }
 
     fn sentences(&self, _: &RedisHead) -> Vec<String> {
-        std::iter::once(self.summary())
+        self.worst_of_all()
+            .into_iter()
+            .chain([self.summary()])
             .chain(self.unknown())
             .collect()
     }
@@ -107,6 +109,20 @@ impl Table<RedisHead> for Stampede {
 }
 
 impl Stampede {
+    /// The cliff that comes soon, the worst group, and why it is.
+    fn worst_of_all(&self) -> Vec<String> {
+        let group = self.worst().map(|worst| {
+            let word = worst.verdict.word();
+            let why = worst.evidence.first().map_or(word, String::as_str);
+            format!("{}: {why}", worst.group)
+        });
+        self.soon()
+            .map(Cliff::forecast)
+            .into_iter()
+            .chain(group)
+            .collect()
+    }
+
     fn summary(&self) -> String {
         let bad = self
             .stampede
