@@ -445,7 +445,10 @@ fn a_limit_that_moved_is_told() {
     let made = postmortem::make(of(course(&captures)));
     let told = markdown(&made);
     assert!(told.contains("Critical: "), "{told}");
-    line(&told, "| CONNECTION LIMIT of role app_rw is 5, before it was none |");
+    line(
+        &told,
+        "| CONNECTION LIMIT of role app_rw is 5, before it was none |",
+    );
     let lowered = |one: &postmortem::Suggestion| one.cause == postmortem::Cause::LimitLowered;
     assert!(!made.causes.iter().any(lowered), "{told}");
 }

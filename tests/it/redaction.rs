@@ -181,3 +181,65 @@ fn thirty_megabytes() {
     assert!(replaced > 0);
     writeln!(out, "shown, {replaced} replaced: {:?}", start.elapsed()).unwrap();
 }
+
+/// Whatever stands beside a value, no text makes the rules fall over.
+#[test]
+fn no_text_breaks_the_rules() {
+    for text in [
+        "password='ab'é",
+        "password=\"ab\"é",
+        "pw='a'日本",
+        "password=\\\"a\\\"é",
+        "password='a'é=b password=é'ü'",
+        "postgres://u:é@h redis://ü:1é,é",
+        "-u 'é:\"é' --password \"é",
+    ] {
+        let _ = (redacted(text), name_redacted(text));
+        let said = redacted(text).into_owned();
+        assert_eq!(redacted(&said), said, "{text}");
+    }
+    const PARTS: [&str; 14] = [
+        "password",
+        "token",
+        "=",
+        ":",
+        "'",
+        "\"",
+        "\\",
+        "é",
+        "日",
+        " ",
+        "redis://a:",
+        "@",
+        "1",
+        ")",
+    ];
+    let mut state = 7_u64;
+    for _ in 0..20_000 {
+        let text: String = (0..12)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                PARTS[usize::try_from(state >> 33).unwrap_or(0) % PARTS.len()]
+            })
+            .collect();
+        let _ = (redacted(&text), name_redacted(&text));
+    }
+}
+
+/// A text of nothing but what might be secrets is read in the time that its length takes: these never came to an end.
+#[test]
+fn texts_that_are_nothing_but_candidates() {
+    for part in [
+        "redis://a:6379,",
+        "http://a:b",
+        "token:",
+        "x token=$1;",
+        "token=null|",
+        "(password=)",
+    ] {
+        let text = part.repeat((32 << 10) / part.len());
+        let _ = (redacted(&text), name_redacted(&text));
+    }
+}

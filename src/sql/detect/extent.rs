@@ -4,12 +4,55 @@
 /// Quotes and brackets are looked for no further back.
 const FAR: usize = 2000;
 
+/// No value is followed further than this: what has no blank for so long is no password.
+const LONGEST: usize = 16 << 10;
+
 /// What stands before a value, its key or its URL.
 #[derive(Clone, Copy)]
 pub(super) struct Before<'t> {
     text: &'t str,
     /// The operator, where pairs may follow one another (`a=b;c=d`).
     op: Option<&'t str>,
+    open: Open,
+}
+
+/// Which quotes and brackets are open before it.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    double: bool,
+    escaped: bool,
+    single: bool,
+    backtick: bool,
+    round: i32,
+    square: i32,
+    curly: i32,
+    angle: i32,
+}
+
+impl Open {
+    fn after(text: &str) -> Self {
+        let mut open = Self::default();
+        let mut last = 0;
+        for byte in text.bytes() {
+            match byte {
+                b'"' if last == b'\\' => open.escaped = !open.escaped,
+                b'"' => open.double = !open.double,
+                b'\'' => open.single = !open.single,
+                b'`' => open.backtick = !open.backtick,
+                b'(' => open.round += 1,
+                b')' => open.round -= 1,
+                b'[' => open.square += 1,
+                b']' => open.square -= 1,
+                b'{' => open.curly += 1,
+                b'}' => open.curly -= 1,
+                b'<' => open.angle += 1,
+                b'>' => open.angle -= 1,
+                _ => {}
+            }
+            last = byte;
+        }
+        open
+    }
 }
 
 impl<'t> Before<'t> {
@@ -29,9 +72,11 @@ impl<'t> Before<'t> {
             from += 1;
         }
         let line = text[from..at].rfind('\n').map_or(from, |n| from + n + 1);
+        let text = &text[line..at];
         Self {
-            text: &text[line..at],
+            text,
             op: None,
+            open: Open::after(text),
         }
     }
 
@@ -51,7 +96,8 @@ impl<'t> Before<'t> {
         {
             at += close + 2;
         }
-        while let Some(c) = text[at..].chars().next() {
+        let most = at.saturating_add(LONGEST);
+        while let Some(c) = text[at..].chars().next().filter(|_| at < most) {
             let blank = if quoted { c == '\n' } else { c.is_whitespace() };
             if blank || self.is_end(&text[at..], quoted) {
                 break;
@@ -106,19 +152,17 @@ impl<'t> Before<'t> {
 
     /// What follows the quote or bracket that closes here.
     fn closes(self, rest: &str) -> Option<&str> {
-        let before = self.text;
-        let escaped = before.matches("\\\"").count();
         if let Some(after) = rest.strip_prefix("\\\"") {
-            return (escaped % 2 == 1).then_some(after);
+            return self.open.escaped.then_some(after);
         }
-        let count = |c: char| before.matches(c).count();
-        let open = match rest.chars().next()? {
-            '"' => (count('"') - escaped) % 2 == 1,
-            c @ ('\'' | '`') => count(c) % 2 == 1,
-            ')' => count('(') > count(')'),
-            ']' => count('[') > count(']'),
-            '}' => count('{') > count('}'),
-            '>' => count('<') > count('>'),
+        let open = match rest.bytes().next()? {
+            b'"' => self.open.double,
+            b'\'' => self.open.single,
+            b'`' => self.open.backtick,
+            b')' => self.open.round > 0,
+            b']' => self.open.square > 0,
+            b'}' => self.open.curly > 0,
+            b'>' => self.open.angle > 0,
             _ => false,
         };
         open.then(|| &rest[1..])

@@ -42,16 +42,21 @@ pub(super) fn named_hits(name: &str, all: &mut Vec<Hit>) {
     let Some(regex) = IN_NAME.as_ref().filter(|_| name.contains('=')) else {
         return;
     };
-    for captures in regex.captures_iter(name) {
+    let mut at = 0;
+    while let Some(captures) = regex.captures_at(name, at) {
         let (Some(key), Some(value)) = (captures.name("key"), captures.name("value")) else {
-            continue;
+            return;
         };
+        at = value.end();
         let before = Before::key(name, key.start(), "=");
+        let rest = &name[value.start()..];
+        if is_none(before, rest, "=") || is_masked(rest) {
+            continue;
+        }
         let whole = whole(name, before, value.range());
         let inside = name[whole.clone()].trim_matches('\'');
-        let none = is_none(before, &name[value.start()..], "=");
-        if !none && !is_masked(&name[value.start()..]) && !is_masked(inside) && !is_no_value(inside)
-        {
+        if !is_masked(inside) && !is_no_value(inside) {
+            at = whole.end.max(at);
             all.push(Hit {
                 range: within_quotes(name, whole),
                 rule: rule(&captures, key.as_str()),
@@ -75,8 +80,12 @@ pub(super) fn hits(text: &str, all: &mut Vec<Hit>) {
         let start = own.map_or(key.start(), |all| all.start());
         let op = captures.name("op").map_or("", |op| op.as_str());
         let before = Before::key(text, start, op);
-        let whole = whole(text, before, value.range());
-        if is_secret(text, &captures, before, &whole) {
+        // How far it reaches is looked for last: a text of nothing but keys is read once.
+        let secret = Some(value.range())
+            .filter(|_| is_secret(text, &captures, before))
+            .map(|found| whole(text, before, found))
+            .filter(|whole| !is_masked(&text[whole.clone()]) && !is_template(&text[whole.clone()]));
+        if let Some(whole) = secret {
             at = whole.end;
             all.push(Hit {
                 range: within_quotes(text, whole),
@@ -138,12 +147,7 @@ fn rule(captures: &Captures<'_>, key: &str) -> Rule {
     }
 }
 
-fn is_secret(
-    text: &str,
-    captures: &Captures<'_>,
-    before: Before<'_>,
-    whole: &Range<usize>,
-) -> bool {
+fn is_secret(text: &str, captures: &Captures<'_>, before: Before<'_>) -> bool {
     let part = |name: &str| captures.name(name).map_or("", |part| part.as_str());
     let (key, op, value) = (part("key"), part("op"), part("value"));
     let lower_key = key.to_ascii_lowercase();
@@ -155,10 +159,12 @@ fn is_secret(
     let spaced = !part("gap").is_empty() || !part("after").is_empty();
     // Given to a program, where any sign may be one of a password.
     let given = op == "=" && !spaced && !sql;
-    let more = &text[end..whole.end];
-    let alone = !given || more.is_empty() || is_pair(&more[1..], op);
-    let said = &text[whole.clone()];
-    if is_masked(said) || is_template(said) || alone && (is_masked(value) || is_no_value(inside)) {
+    let alone = !given || {
+        let more = &text[end..whole(text, before, start..end).end];
+        let mut rest = more.chars();
+        rest.next().is_none() || is_pair(rest.as_str(), op)
+    };
+    if alone && (is_masked(value) || is_no_value(inside)) {
         return false;
     }
     let sign = value.starts_with([',', ';', '&', '<', '>', '|', ')', '}', ']', '\\']);

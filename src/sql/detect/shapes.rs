@@ -286,8 +286,9 @@ fn url_password(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
         "clickhouse",
         "cockroachdb",
     ];
-    // Further than this from its `@` a word is no part of it.
+    // Further than this from its `@` a word is no part of it; and no password is so long.
     const FAR: usize = 100;
+    const FURTHEST: usize = 4096;
     let part = |name: &str| captures.name(name).map_or("", |part| part.as_str());
     let (scheme, user) = (part("scheme"), part("user"));
     // `postgresql+psycopg2`, `redis+sentinel`
@@ -295,13 +296,19 @@ fn url_password(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
     let database = FAMILIES.iter().any(|it| family.eq_ignore_ascii_case(it));
     let (_, first) = group(captures);
     let outside = captures.get(0).map_or(first.start, |all| all.start());
+    // What can be told from its beginning is: a text may be nothing but URLs.
+    let rest = &text[first.start..];
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let is_port = (1..=5).contains(&digits);
+    let mut near = rest.bytes().take(FURTHEST);
+    let ends = near.any(|byte| matches!(byte, b'@' | b' ' | b'\n'));
+    if is_port && rest[digits..].starts_with(['/', '?', '#', ',']) || !database && !ends {
+        return None;
+    }
     let word = first.start..Before::word(text, outside).end(text, first.start);
     let password = &text[word.clone()];
-    let digits = password.bytes().take_while(u8::is_ascii_digit).count();
-    let after = &password[digits..];
-    let is_port = (1..=5).contains(&digits);
+    let after = password.get(digits..).unwrap_or_default();
     let range = match password.rfind('@') {
-        Some(_) if is_port && after.starts_with(['/', '?', '#', ',']) => return None,
         Some(at) => word.start..word.start + at,
         None if !database || user.contains(['[', '\\']) => return None,
         None if is_port
