@@ -181,12 +181,16 @@ fn without_stray(text: &str) -> &str {
         .unwrap_or(text)
 }
 
+fn not_of_a_word(c: char) -> bool {
+    !(c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// Where the separator of the next `key=` begins.
 fn next_key(rest: &str) -> Option<usize> {
     rest.match_indices('=').find_map(|(at, _)| {
         let word = rest[..at]
-            .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .map(|start| (start, &rest[start + 1..at]))?;
+            .rfind(not_of_a_word)
+            .map(|start| (start, rest[start..at].trim_start_matches(not_of_a_word)))?;
         let known = [
             "user",
             "usr",
@@ -251,6 +255,9 @@ mod tests {
         for (before, name) in cases {
             assert_eq!(of(before), name, "{before}");
         }
+        // A letter of another script parts words too.
+        let wide = session("app,q$U：Ddb=shop,app=load-1,client=[local] ");
+        assert_eq!(wide.application_name, some("load-1"));
         let pair = session("[u@d/a1] ");
         assert_eq!(
             (pair.user, pair.database, pair.application_name),
