@@ -18,12 +18,20 @@ SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL application_name = 'stanc
 
 /// What must still hold for the session itself, in the same statement: the guard's rules may have been judged minutes ago.
 /// The function stands in the select list only: where the condition doesn't hold, it isn't called.
+///
+/// PostgreSQL copies the state of all its backends before a row of it can be read (0.03 ms for ten sessions, 0.5 ms for 460),
+/// and meanwhile they go on. Of a transaction that writes, the last thing before the signal is therefore a look at whether
+/// its id is in progress, which the server knows without a copy; `sent` is null where it isn't. Backends have ids of 32
+/// bits, `txid_status` (12 and newer) wants the epoch too: that of the next id, or of the one that is less than 2³¹ away.
 macro_rules! statement {
     ($function:literal, $more:literal) => {
         concat!(
-            "SELECT pg_catalog.",
+            "SELECT CASE WHEN $3 IS NULL OR a.backend_xid IS NULL OR pg_catalog.txid_status(n.xid - \
+             ((n.xid - a.backend_xid::pg_catalog.text::pg_catalog.int8 + 2147483648 & 4294967295) - 2147483648)) = 'in progress' \
+             THEN pg_catalog.",
             $function,
-            "(a.pid) AS sent FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a \
+            "(a.pid) END AS sent FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a, \
+             (SELECT pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()) AS xid) n \
              WHERE a.pid = $1 AND a.backend_start = $2 \
              AND ($3::pg_catalog.timestamptz IS NULL OR a.xact_start = $3) \
              AND a.usesysid IS NOT DISTINCT FROM $5::pg_catalog.oid AND a.datid IS NOT DISTINCT FROM $6::pg_catalog.oid \
@@ -47,6 +55,8 @@ const LOOK: &str = "SELECT a.backend_start, a.xact_start, a.query_start, a.state
 coalesce(a.application_name, '') AS application_name, a.wait_event_type || '/' || a.wait_event AS wait \
 FROM pg_catalog.pg_stat_get_activity($1::pg_catalog.int4) a WHERE a.pid = $1";
 
+const ENDED: &str = "its transaction had ended by itself";
+
 /// Longer than any of the statement's own bounds.
 const ANSWER: Duration = Duration::from_secs(8);
 /// Most are gone at once; who isn't is looked at less and less often.
@@ -63,8 +73,9 @@ pub async fn send(
 ) -> (Outcome, Millis) {
     let started = Instant::now();
     let outcome = match signal(client, approved.signal()).await {
-        Ok(true) => gone(client, approved.signal(), wait, stop).await,
-        Ok(false) => changed(client, approved.signal()).await,
+        Ok(Sent::Yes) => gone(client, approved.signal(), wait, stop).await,
+        Ok(Sent::No) => changed(client, approved.signal()).await,
+        Ok(Sent::Over) => Outcome::Changed(ENDED.into()),
         Err(outcome) => outcome,
     };
     (outcome, Millis::from(started.elapsed()))
@@ -107,8 +118,15 @@ fn fault(error: &tokio_postgres::Error) -> Outcome {
     }
 }
 
-/// Whether the condition held and the signal went out.
-async fn signal(client: &Client, s: &Signal) -> Result<bool, Outcome> {
+enum Sent {
+    Yes,
+    /// The condition didn't hold, or the process was no more.
+    No,
+    /// The condition held, and a moment later the transaction had ended.
+    Over,
+}
+
+async fn signal(client: &Client, s: &Signal) -> Result<Sent, Outcome> {
     let at = |time: Option<Timestamp>| time.map(Timestamp::utc);
     let (sql, last) = match s.verb {
         Verb::Cancel => (CANCEL, s.query_start),
@@ -132,11 +150,14 @@ async fn signal(client: &Client, s: &Signal) -> Result<bool, Outcome> {
         (&s.allow_syncrep, Type::BOOL),
     ];
     let rows = rows(client, sql, params).await?;
-    match rows.first().map(|row| row.get::<_, bool>("sent")) {
-        // The process ended between the look and the signal: the server has said so in a warning.
-        Some(sent) => Ok(sent),
-        None => Ok(false),
-    }
+    Ok(
+        match rows.first().map(|row| row.get::<_, Option<bool>>("sent")) {
+            Some(Some(true)) => Sent::Yes,
+            Some(None) => Sent::Over,
+            // The process ended between the look and the signal: the server has said so in a warning.
+            Some(Some(false)) | None => Sent::No,
+        },
+    )
 }
 
 /// A backend as it is now.
@@ -196,7 +217,7 @@ async fn changed(client: &Client, s: &Signal) -> Outcome {
             )
         }
         Some(now) if s.xact_start.is_some() && !same(now.xact_start, s.xact_start) => {
-            Outcome::Changed("its transaction had ended by itself".into())
+            Outcome::Changed(ENDED.into())
         }
         Some(_) if s.state_change.is_some() && s.xact_start.is_none() => {
             Outcome::Changed("it has left its failed transaction by itself".into())
