@@ -168,22 +168,19 @@ fn recall(found: &[String], wanted: &[String]) -> usize {
 
 #[tokio::test]
 async fn the_hottest_are_found_by_counters_and_by_listening() {
-    // The server counts at random: on a finer scale the tenth is told from the seventeenth each time.
-    let lfu = [
-        ("maxmemory", "500mb"),
-        ("maxmemory-policy", "allkeys-lfu"),
-        ("lfu-log-factor", "1"),
-    ];
+    let lfu = [("maxmemory", "500mb"), ("maxmemory-policy", "allkeys-lfu")];
     let Some(server) = cache(&lfu).await else {
         return;
     };
     let mut connection = connect(&server.url());
     fill(&mut connection, 20_000);
-    let counts = load(&mut connection, 20_000, 400_000);
+    // The server counts at random, so neighbours change places. After so many reads the tenth is among the first twenty in
+    // each of 2,000 runs of its rule (of 400,000 reads and the first sixteen: in 98 of 100).
+    let counts = load(&mut connection, 20_000, 1_600_000);
     let wanted = hottest(&counts, 10);
     let run = stanch(
         &server.url(),
-        &["hotkeys", "--top", "16", "--full", "--json"],
+        &["hotkeys", "--top", "20", "--full", "--json"],
     )
     .expect_code(0);
     let report = run.json();
@@ -249,7 +246,7 @@ async fn the_hottest_are_found_by_counters_and_by_listening() {
         "values are never kept"
     );
     let share = report["keys"][0]["share_pct"].as_f64().expect("a share");
-    let real = counts[&wanted[0]] as f64 / 4_000.0;
+    let real = counts[&wanted[0]] as f64 / 16_000.0;
     assert!((share - real).abs() < 1.0, "{share} {real}");
 }
 
