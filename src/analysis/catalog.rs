@@ -18,6 +18,39 @@ pub struct Entry {
     pub cure: &'static str,
 }
 
+/// What it is called in a sentence, to somebody who doesn't know the ids.
+pub fn in_words(id: FindingId) -> &'static str {
+    match id {
+        FindingId::ConnExhausted => "no free connection slot",
+        FindingId::ConnNearLimit => "few connection slots left",
+        FindingId::ConnOwnLimit => "a connection limit of a role or database used up",
+        FindingId::ConnLeak => "leaked connections",
+        FindingId::ConnOversizedPools => "pools that are too large in sum",
+        FindingId::ConnUnaccounted => "slots that no session accounts for",
+        FindingId::ConnChurn => "connections that are opened again and again",
+        FindingId::PoolWaiting => "clients that wait in the pooler",
+        FindingId::WaitDominant => "many sessions in one wait event",
+        FindingId::TxLong => "a long transaction",
+        FindingId::TxIdleInTransaction => "a session idle in transaction",
+        FindingId::LockChain => "sessions that wait for a lock",
+        FindingId::LockQueueBehindDdl => "a queue behind a waiting DDL",
+        FindingId::LockPreparedRoot => "a prepared transaction that blocks",
+        FindingId::LockCycle => "sessions that wait for each other",
+        FindingId::LockDeadlocks => "deadlocks",
+        FindingId::QueryStorm => "one statement in many sessions at once",
+        FindingId::HorizonHeld => "a held back xmin horizon",
+        FindingId::RedisNearLimit => "a Redis near one of its limits",
+        FindingId::RedisExpiryCliff => "many keys that expire at once",
+        FindingId::RedisLockTtl => "rebuild locks with a TTL that doesn't fit",
+        FindingId::RedisHotKey => "a hot key",
+        FindingId::QueueBacklog => "a backlog of jobs",
+        FindingId::QueueDeadLetters => "dead jobs",
+        FindingId::SettingsNoIdleTxTimeout => "no idle_in_transaction_session_timeout",
+        FindingId::SettingsNoStatementTimeout => "no statement_timeout",
+        FindingId::SettingsLogLockWaitsOff => "log_lock_waits off",
+    }
+}
+
 /// The entry of an id: every id has one.
 pub fn entry(id: FindingId) -> Entry {
     let make = |condition, pattern, meaning, relief, cure| Entry {

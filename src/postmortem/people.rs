@@ -76,7 +76,7 @@ pub const QUESTIONS: [Question; 11] = [
     ),
     question_of(
         "settings",
-        "Why settings had drifted",
+        "Which settings had drifted, and why",
         "Which settings had drifted from their design, and why? Who changed them, by which way, and what will notice it next time?",
         &["had drifted"],
     ),

@@ -40,6 +40,27 @@ impl ChangeOf {
         }
     }
 
+    /// Of the same thing a later change: both as one.
+    fn then(&mut self, later: &Self) -> Option<()> {
+        match (self, later) {
+            (Self::MaxConnections(_, is), Self::MaxConnections(_, now)) => *is = *now,
+            (Self::Limit(of, _, is), Self::Limit(same, _, now)) if of == same => *is = *now,
+            (Self::Role(_, is), Self::Role(_, now)) => *is = *now,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// It is as it was.
+    fn is_none(&self) -> bool {
+        match self {
+            Self::MaxConnections(was, is) => was == is,
+            Self::Limit(_, was, is) => was == is,
+            Self::Role(was, is) => was == is,
+            Self::Restart(_) => false,
+        }
+    }
+
     /// As it is, and as it was.
     pub fn words(&self) -> String {
         let limit = |limit: &Option<u32>| limit.map_or("none".to_owned(), |n| n.to_string());
@@ -131,6 +152,24 @@ impl Watch {
     }
 }
 
+impl Watch {
+    /// What was changed over the captures and isn't back, as it is and as it was at first.
+    pub fn standing(&self) -> Vec<String> {
+        let mut all: Vec<ChangeOf> = Vec::new();
+        for change in &self.changes {
+            let known = all.iter_mut().find_map(|known| known.then(&change.what));
+            match (known, &change.what) {
+                (Some(()), _) => {}
+                // That it started anew is nothing that could be set back.
+                (None, ChangeOf::Restart(_)) => {}
+                (None, what) => all.push(what.clone()),
+            }
+        }
+        all.retain(|change| !change.is_none());
+        all.iter().map(ChangeOf::words).collect()
+    }
+}
+
 /// Limits that came, went or moved.
 fn changed(before: &[Limit], now: &[Limit]) -> impl Iterator<Item = ChangeOf> {
     let find = |all: &[Limit], one: &Limit| {
@@ -150,4 +189,49 @@ fn changed(before: &[Limit], now: &[Limit]) -> impl Iterator<Item = ChangeOf> {
         changes.push(ChangeOf::Limit(of, Some(limit.limit), None));
     }
     changes.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Timestamp;
+
+    #[test]
+    fn what_was_set_back_doesnt_stand() {
+        let at = Timestamp::new(chrono::DateTime::UNIX_EPOCH);
+        let limit = |of: &str, was, is| ChangeOf::Limit(of.into(), was, is);
+        let watch = |all: &[ChangeOf]| Watch {
+            changes: all
+                .iter()
+                .map(|what| Change {
+                    after: at,
+                    at,
+                    what: what.clone(),
+                })
+                .collect(),
+            ..Watch::default()
+        };
+        let all = [
+            limit("role app", None, Some(8)),
+            limit("role etl", Some(3), Some(1)),
+            ChangeOf::Restart(at),
+            limit("role app", Some(8), Some(12)),
+            limit("role etl", Some(1), Some(3)),
+            ChangeOf::MaxConnections(100, 200),
+        ];
+        assert_eq!(
+            watch(&all).standing(),
+            [
+                "CONNECTION LIMIT of role app is 12, before it was none",
+                "max_connections is 200, before it was 100"
+            ]
+        );
+        assert!(
+            watch(&all[1..5])
+                .standing()
+                .iter()
+                .all(|told| told.contains("role app"))
+        );
+        assert!(watch(&[]).standing().is_empty());
+    }
 }

@@ -11,6 +11,7 @@ use super::how_bad::{how_bad_each, share};
 use super::logged::Deadlocks;
 use super::server::role;
 use super::when::when;
+use crate::analysis::catalog::in_words;
 use crate::model::{Millis, Timestamp, count};
 
 /// What is summed up.
@@ -61,6 +62,17 @@ pub(super) fn summary(of: &Told<'_>) -> Vec<(&'static str, String)> {
         ("What was done", done(of.runs)),
         ("At the last capture", each(&|server| last(server.course))),
     ];
+    let left = of.servers.iter().filter_map(|server| {
+        let told = left_changed(server.course)?;
+        Some(match server.name() {
+            None => told,
+            Some(name) => format!("On {name}: {told}"),
+        })
+    });
+    let left: Vec<String> = left.collect();
+    if !left.is_empty() {
+        all.push(("Still changed at the last capture", left.join(". ")));
+    }
     let since = of.servers.iter().filter_map(|server| {
         let name = server.name();
         let told = unreached(server.course, of.gaps, name.as_deref())?;
@@ -124,12 +136,12 @@ fn what(course: &Course, runs: &[Run], logged: &str) -> String {
     let found: Vec<String> = course
         .seen
         .iter()
-        .map(|seen| format!("{} ({})", seen.id, seen.severity.word()))
+        .map(|seen| format!("{} ({}, {})", seen.title, seen.id, seen.severity.word()))
         .collect();
     let found = match found.is_empty() {
         true if course.frames.is_empty() => "no capture of it could be taken".into(),
         true => "nothing was found at warning or above".into(),
-        false => format!("found: {}", found.join(", ")),
+        false => format!("found, at its worst: {}", found.join("; ")),
     };
     format!("{version}{role}, {}; {found}{logged}", target.label())
 }
@@ -278,6 +290,35 @@ fn unreached(course: &Course, gaps: &[Gap], server: Option<&str>) -> Option<Stri
     ))
 }
 
+/// What was changed meanwhile and stands at the last capture: somebody has to set it back, or to decide that it stays.
+fn left_changed(course: &Course) -> Option<String> {
+    let mut parts = course.server.standing();
+    let worst = course.peak.as_ref().and_then(|peak| {
+        let is_it = |frame: &&Frame| frame.at == peak.at;
+        course.frames.iter().find(is_it)
+    });
+    if let (Some(worst), Some(last)) = (worst, course.frames.last())
+        && last.states.is_some()
+        && last.other_applications == 0
+    {
+        let is_there = |name: &str| last.applications.iter().any(|(is, n)| is == name && *n > 0);
+        let gone = worst
+            .applications
+            .iter()
+            .filter(|(name, _)| !is_there(name));
+        let gone: Vec<String> = gone
+            .map(|(name, n)| match name.as_str() {
+                "" => format!("sessions without a name (it had {n})"),
+                name => format!("{name} (it had {n})"),
+            })
+            .collect();
+        if !gone.is_empty() && course.trouble.is_some() {
+            parts.push(format!("no session of {}", gone.join(", ")));
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
 /// How it stood in one capture.
 fn state(frame: &Frame, with_redis: bool) -> String {
     let mut parts = Vec::new();
@@ -302,7 +343,7 @@ fn state(frame: &Frame, with_redis: bool) -> String {
     let found: Vec<String> = frame
         .troubles()
         .iter()
-        .map(|(id, severity)| format!("{id} ({})", severity.word()))
+        .map(|(id, severity)| format!("{} ({id}, {})", in_words(*id), severity.word()))
         .collect();
     parts.push(match (found.is_empty(), frame.is_judged()) {
         (true, true) => "nothing found at warning or above".into(),

@@ -7,6 +7,7 @@ use super::document::Of;
 use super::done::Run;
 use super::found::{Bounds, Seen};
 use super::summary::{lasted, moment, stretch};
+use crate::analysis::catalog::in_words;
 use crate::model::{Severity, Timestamp, count};
 
 pub(super) fn when(of: &Of<'_>, runs: &[Run]) -> String {
@@ -24,11 +25,11 @@ pub(super) fn when(of: &Of<'_>, runs: &[Run]) -> String {
         None => parts.push("Nothing at warning or above was found".to_owned()),
         Some(bounds) if course.frames.len() == 1 => parts.extend(once(level, &bounds, &mut day)),
         Some(bounds) => {
-            parts.push(span(level, &bounds, &acts(of, &bounds, runs), &mut day));
             match before(course, &bounds, &mut day) {
                 Some(told) if level == Severity::Critical => parts.push(told),
                 _ => parts.push(began("It", &bounds, &mut day)),
             }
+            parts.push(span(level, &bounds, &acts(of, &bounds, runs), &mut day));
             if level == Severity::Critical {
                 parts.extend(since(course, &bounds, &mut day));
             }
@@ -129,11 +130,12 @@ fn acts(server: &Of<'_>, of: &Bounds, runs: &[Run]) -> String {
     }
 }
 
-/// `tx.long, conn.leak (warnings)`
+/// `a long transaction (tx.long, warning), leaked connections (conn.leak, warning)`
 fn warnings(seen: &[&Seen]) -> String {
-    let names: Vec<String> = seen.iter().map(|seen| seen.id.to_string()).collect();
-    let s = if names.len() == 1 { "" } else { "s" };
-    format!("{} (warning{s})", names.join(", "))
+    let names: Vec<String> = (seen.iter())
+        .map(|seen| format!("{} ({}, warning)", in_words(seen.id), seen.id))
+        .collect();
+    names.join(", ")
 }
 
 /// What was only a warning, before it became critical.
@@ -142,12 +144,10 @@ fn before(course: &Course, critical: &Bounds, day: &mut Option<NaiveDate>) -> Op
     let before: Vec<&Seen> = (course.seen.iter())
         .filter(|seen| seen.bounds.first < critical.first)
         .collect();
+    let began = began("It", &trouble, day);
     let from = moment(trouble.first, day);
-    Some(format!(
-        "Before that, from {from} on, only {}. {}",
-        warnings(&before),
-        began("That", &trouble, day)
-    ))
+    let told = format!("Seen from {from} on, at first only {}", warnings(&before));
+    Some(format!("{began}. {told}"))
 }
 
 /// What was only a warning, once it wasn't critical any more.

@@ -130,7 +130,7 @@ fn redis_is_part_of_the_incident() {
     let (code, out, err) = stanch(place.path(), &["report", "b", "-o", "md"]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(
-        out.contains("found: redis.expiry_cliff (critical), queue.backlog (critical)"),
+        out.contains("5,000 keys of product:\\* expire within 10 s (redis.expiry_cliff, critical); 4,000 jobs wait in sidekiq/mailers (queue.backlog, critical)"),
         "{out}"
     );
     assert!(!out.contains("Nothing was found"), "{out}");

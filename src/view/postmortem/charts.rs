@@ -1,7 +1,7 @@
 //! The captures as series of numbers: drawn in HTML, as lines of blocks in Markdown.
 
 use crate::model::{Millis, Timestamp};
-use crate::postmortem::{Frame, Postmortem, States};
+use crate::postmortem::{Frame, Gap, Postmortem, States};
 
 /// More points than a chart has columns say nothing more.
 const MOST_POINTS: usize = 300;
@@ -58,6 +58,8 @@ pub struct Chart {
     pub title: &'static str,
     pub unit: Unit,
     pub times: Vec<Timestamp>,
+    /// Places in `times` before which nobody looked for long: nothing is drawn across.
+    pub holes: Vec<usize>,
     pub series: Vec<Series>,
     /// The series are parts of one whole, one above the other.
     pub is_stacked: bool,
@@ -92,6 +94,11 @@ pub fn charts(postmortem: &Postmortem, server: usize) -> Vec<Chart> {
     };
     let frames = thinned(&of.course.frames);
     let times: Vec<Timestamp> = frames.iter().map(|frame| frame.at).collect();
+    let name = of.name();
+    let is_here = |gap: &&Gap| gap.is_capture() && (name.is_none() || gap.server == name);
+    let failed = postmortem.gaps.iter().filter(is_here);
+    let failed: Vec<Timestamp> = failed.map(|gap| gap.at).collect();
+    let holes = holes(&times, &failed);
     let of = |name: &str, value: &dyn Fn(&Frame) -> Option<f64>| Series {
         name: name.to_owned(),
         look: 0,
@@ -113,6 +120,7 @@ pub fn charts(postmortem: &Postmortem, server: usize) -> Vec<Chart> {
         title,
         unit,
         times: times.clone(),
+        holes: holes.clone(),
         series: series
             .into_iter()
             .filter(|s| s.peak().is_some_and(|(_, most)| most > 0.0))
@@ -182,6 +190,25 @@ fn thinned(frames: &[Frame]) -> Vec<&Frame> {
         .collect()
 }
 
+/// A hole is where captures failed, or five times as long as from one capture to the next otherwise, and a minute at least:
+/// captures of several files have nothing between them.
+fn holes(times: &[Timestamp], failed: &[Timestamp]) -> Vec<usize> {
+    const LONGER: u64 = 5;
+    const AT_LEAST: Millis = Millis(60_000);
+    let mut apart: Vec<Millis> = times.windows(2).map(|two| two[0].age_at(two[1])).collect();
+    let between = apart.clone();
+    apart.sort_unstable();
+    let Some(usual) = apart.get(apart.len() / 2) else {
+        return Vec::new();
+    };
+    let long = Millis(usual.0.saturating_mul(LONGER)).max(AT_LEAST);
+    let is_hole = |n: &usize| {
+        let (before, after) = (times[n - 1], times[*n]);
+        between[n - 1] >= long || failed.iter().any(|at| before < *at && *at < after)
+    };
+    (1..times.len()).filter(is_hole).collect()
+}
+
 /// Those that had most at any time; the rest in sum.
 fn applications(frames: &[&Frame]) -> Vec<Series> {
     let mut most: Vec<(&str, usize)> = Vec::new();
@@ -238,13 +265,19 @@ pub fn per_block(points: usize) -> usize {
     points.div_ceil(MOST_BLOCKS).max(1)
 }
 
-/// `▁▂▃`: each column the most of its captures, `·` where nothing was read.
-pub fn blocks(values: &[Option<f64>], top: f64) -> String {
+/// `▁▂▃`: each column the most of its captures, `·` where nothing was read; `┊` stands in a hole.
+pub fn blocks(values: &[Option<f64>], top: f64, holes: &[usize]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let size = per_block(values.len());
     values
-        .chunks(per_block(values.len()))
-        .map(
-            |group| match group.iter().flatten().copied().reduce(f64::max) {
+        .chunks(size)
+        .enumerate()
+        .flat_map(|(n, group)| {
+            let begin = n * size;
+            let is_new = holes
+                .iter()
+                .any(|at| (begin..begin + group.len()).contains(at));
+            let block = match group.iter().flatten().copied().reduce(f64::max) {
                 None => '·',
                 Some(value) if value <= 0.0 || top <= 0.0 => ' ',
                 #[expect(
@@ -253,8 +286,9 @@ pub fn blocks(values: &[Option<f64>], top: f64) -> String {
                     reason = "0 to 7"
                 )]
                 Some(value) => BLOCKS[((value / top * 8.0).ceil() as usize).clamp(1, 8) - 1],
-            },
-        )
+            };
+            is_new.then_some('┊').into_iter().chain([block])
+        })
         .collect()
 }
 
@@ -270,4 +304,37 @@ pub fn told(series: &Series, times: &[Timestamp], unit: Unit) -> String {
         format!(" at {}", at.utc().format("%H:%M:%S"))
     });
     format!("{} to {}, most{at}", unit.words(least), unit.words(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_seen() {
+        let at = |seconds: i64| {
+            let time = chrono::DateTime::from_timestamp(1_800_000_000 + seconds, 0);
+            Timestamp::new(time.expect("a time"))
+        };
+        let times = |seconds: &[i64]| seconds.iter().map(|s| at(*s)).collect::<Vec<_>>();
+        let night = times(&[0, 2, 4, 6, 300, 302, 304]);
+        assert_eq!(holes(&night, &[]), [4]);
+        assert_eq!(holes(&night, &[at(3)]), [2, 4]);
+        // Evidence of two moments is all there is: one line says how it went from one to the other.
+        assert!(holes(&times(&[0, 300]), &[]).is_empty());
+        assert!(
+            holes(&times(&[0, 40, 42, 44]), &[]).is_empty(),
+            "under a minute"
+        );
+        assert!(holes(&times(&[0]), &[at(1)]).is_empty());
+        assert!(holes(&[], &[]).is_empty());
+        let values = vec![Some(1.0); 7];
+        assert_eq!(blocks(&values, 1.0, &holes(&night, &[])), "████┊███");
+        // Several captures a column: at the column that has it.
+        let long = vec![Some(1.0); 96];
+        assert_eq!(
+            blocks(&long, 1.0, &[4]).chars().position(|c| c == '┊'),
+            Some(2)
+        );
+    }
 }

@@ -278,11 +278,15 @@ fn grid(svg: &mut String, axis: &Axis, unit: Unit) {
     );
 }
 
-/// Runs of captures in which the series were read.
-fn runs(known: &[bool]) -> Vec<std::ops::Range<usize>> {
+/// Runs of captures in which the series were read, with no hole in them.
+fn runs(known: &[bool], holes: &[usize]) -> Vec<std::ops::Range<usize>> {
     let mut all = Vec::new();
     let mut from = None;
     for (n, is_known) in known.iter().chain([&false]).enumerate() {
+        if let Some(start) = from.filter(|_| holes.contains(&n)) {
+            all.push(start..n);
+            from = None;
+        }
         match (is_known, from) {
             (true, None) => from = Some(n),
             (false, Some(start)) => {
@@ -306,7 +310,7 @@ fn stack(svg: &mut String, chart: &Chart, axis: &Axis) {
         let above: Vec<f64> = (0..count)
             .map(|at| below[at] + series.values[at].unwrap_or(0.0))
             .collect();
-        for run in runs(&known) {
+        for run in runs(&known, &chart.holes) {
             let point = |at: usize, value: f64| (axis.x(chart.times[at]), axis.y(value));
             let mut path = String::new();
             // A single capture is as wide as can be seen.
@@ -366,16 +370,17 @@ fn line(
         .iter()
         .map(|value| value.unwrap_or(0.0))
         .collect();
-    for run in runs(&known) {
+    for run in runs(&known, &chart.holes) {
         let mut path = String::new();
         for (i, at) in run.clone().enumerate() {
             let letter = if i == 0 { 'M' } else { 'L' };
-            let _ = write!(
-                path,
-                "{letter}{:.1} {:.1}",
-                axis.x(chart.times[at]),
-                axis.y(values[at])
-            );
+            // A single capture is as wide as can be seen.
+            let half = if run.len() == 1 { 3.0 } else { 0.0 };
+            let (x, y) = (axis.x(chart.times[at]), axis.y(values[at]));
+            let _ = write!(path, "{letter}{:.1} {y:.1}", x - half);
+            if half > 0.0 {
+                let _ = write!(path, "H{:.1}", x + half);
+            }
         }
         let _ = write!(svg, "<path class=\"{class}\" d=\"{path}\"/>");
     }
@@ -511,6 +516,7 @@ mod tests {
             title: "Connections by state",
             unit: Unit::Connections,
             times: (0..values.len()).map(|n| at(n as i64 * 10)).collect(),
+            holes: Vec::new(),
             series: vec![Series {
                 name: "<b>&\"x\"".into(),
                 look: 0,
@@ -529,6 +535,21 @@ mod tests {
         );
         assert_eq!(drawn.matches("class=\"area c0\" d=").count(), 2, "{drawn}");
         assert_eq!(drawn.matches("class=\"sample\"").count(), 4, "{drawn}");
+    }
+
+    #[test]
+    fn nothing_is_drawn_across_a_hole() {
+        let mut chart = chart(vec![Some(5.0); 6]);
+        let pieces = |chart: &Chart, class: &str| {
+            let drawn = figure(chart, &[]);
+            let (picture, _) = drawn.split_once("</svg>").expect("a picture");
+            picture.matches(&format!("class=\"{class} c0\" d=")).count()
+        };
+        assert_eq!(pieces(&chart, "area"), 1);
+        chart.holes = vec![2, 5];
+        assert_eq!(pieces(&chart, "area"), 3);
+        chart.is_stacked = false;
+        assert_eq!(pieces(&chart, "line"), 3);
     }
 
     #[test]

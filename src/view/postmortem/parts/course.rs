@@ -53,7 +53,7 @@ fn drawn(of: &Postmortem, server: usize, frames: &[Frame]) -> String {
                     let name = cut(&clean(&series.name), 30);
                     (
                         name,
-                        blocks(&series.values, top),
+                        blocks(&series.values, top, &chart.holes),
                         told(series, &chart.times, chart.unit),
                     )
                 });
@@ -88,10 +88,14 @@ fn drawn(of: &Postmortem, server: usize, frames: &[Frame]) -> String {
             1 if all[0].times.len() == frames.len() => "one column a capture".to_owned(),
             _ => "several captures a column, at their most".to_owned(),
         };
+        let holes = match all[0].holes.is_empty() {
+            true => "",
+            false => "; ┊: nobody looked for a while, or captures failed",
+        };
         let mut clock = Clock(None);
         let _ = write!(
             out,
-            "{} UTC, {each}.\n\n{}\n",
+            "{} UTC, {each}{holes}.\n\n{}\n",
             clock.stretch(first, last, "to"),
             fenced(&drawn)
         );
