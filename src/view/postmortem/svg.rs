@@ -4,11 +4,16 @@ use std::fmt::Write as _;
 
 use super::charts::{Chart, Series, Unit};
 use crate::model::Timestamp;
-use crate::view::sanitize::clean;
+use crate::view::sanitize::{clean, width};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 250.0;
+/// Of the axis at the left, at least; labels such as `1m 30s` need more.
 const LEFT: f64 = 58.0;
+/// A letter of a label where the text is largest, on a narrow screen.
+const LETTER: f64 = 9.5;
+/// Beside the labels: the axis' name, and a space.
+const BESIDE: f64 = 32.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 40.0;
@@ -107,6 +112,7 @@ struct Axis {
     from: i64,
     span: f64,
     top: f64,
+    left: f64,
     steps: Vec<f64>,
     times: Vec<(Timestamp, String)>,
     day: String,
@@ -147,10 +153,13 @@ impl Axis {
         let steps = steps(most, chart.unit);
         let micros = |at: Timestamp| at.utc().timestamp_micros();
         let (times, day) = ticks(first, last);
+        let letters = steps.iter().map(|step| width(&chart.unit.words(*step)));
+        let letters = letters.max().unwrap_or(0);
         Self {
             from: micros(first),
             span: (micros(last) - micros(first)).max(1) as f64,
             top: steps.last().copied().unwrap_or(1.0),
+            left: LEFT.max(BESIDE + LETTER * letters as f64),
             steps,
             times,
             day,
@@ -159,7 +168,7 @@ impl Axis {
 
     fn x(&self, at: Timestamp) -> f64 {
         let part = (at.utc().timestamp_micros() - self.from) as f64 / self.span;
-        LEFT + part * (WIDTH - LEFT - RIGHT)
+        self.left + part * (WIDTH - self.left - RIGHT)
     }
 
     fn y(&self, value: f64) -> f64 {
@@ -243,9 +252,10 @@ fn grid(svg: &mut String, axis: &Axis, unit: Unit) {
         let y = axis.y(*step);
         let _ = write!(
             svg,
-            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            "<path class=\"grid\" d=\"M{:.1} {y:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            axis.left,
             WIDTH - RIGHT,
-            LEFT - 6.0,
+            axis.left - 6.0,
             y + 4.0,
             escape(&unit.words(*step))
         );
@@ -256,7 +266,7 @@ fn grid(svg: &mut String, axis: &Axis, unit: Unit) {
         // At the edges a label would run out of the picture.
         let anchor = match x {
             x if x > WIDTH - RIGHT - 24.0 => "end",
-            x if x < LEFT + 12.0 => "start",
+            x if x < axis.left + 12.0 => "start",
             _ => "middle",
         };
         let _ = write!(
