@@ -128,6 +128,18 @@ async fn run_job<D: Serialize + Table>(
             }
             return Err(down(ctx, &settings, job.name, Fault::Connect(error)));
         }
+        Err(Fault::Connect(error)) if matches!(job.redis, Some(Section::Collected(_))) => {
+            // Redis was seen: that the server is away is no reason to keep it back. The code is that of the connection.
+            if ctx.console.format != Format::Prometheus {
+                let snapshot = Snapshot {
+                    redis: job.redis.clone(),
+                    pooler: look_at_pooler(&settings).await,
+                    ..refused(&error, &settings)
+                };
+                answer(ctx, &snapshot, args, &job)?;
+            }
+            return Err(down(ctx, &settings, job.name, Fault::Connect(error)));
+        }
         Err(fault) => return Err(down(ctx, &settings, job.name, fault)),
     };
     let done = rounds(ctx, &connected, &settings, args, every, &job).await;

@@ -360,6 +360,27 @@ async fn in_triage_and_in_books() {
         &["triage", "--redis", &url, "--every", "1s"],
     ))
     .expect_code(64);
+    // That PostgreSQL is away is an error, and no reason to keep back what was seen of Redis.
+    let away = [
+        "triage",
+        "--json",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        "1",
+        "--redis",
+        &url,
+    ];
+    let away = run(command(&away)).expect_code(3);
+    assert!(away.stderr.contains("no connection"), "{away:?}");
+    let report = away.json();
+    assert_eq!(
+        report["coverage"]["sections"]["activity"]["status"],
+        "skipped"
+    );
+    assert_eq!(report["redis"]["coverage"]["complete"], true);
+    let found = report["findings"].to_string();
+    assert!(found.contains("redis.expiry_cliff"), "{found}");
 
     let state = folder();
     let book = state.path().join("book.yaml");
