@@ -7,6 +7,7 @@ use super::found::{Bounds, Seen};
 use super::frame::{Frame, RedisSeen};
 use super::hurt::{Hurt, hurt};
 use super::server::Watch;
+use super::vanished;
 use crate::analysis::blocking::{self, Blockers};
 use crate::analysis::connections::{Capacity, Group};
 use crate::analysis::redis::Look;
@@ -34,6 +35,8 @@ pub struct Peak {
     pub capacity: Capacity,
     /// Largest first, a few of them.
     pub groups: Vec<Group>,
+    /// When the last of its sessions had connected.
+    pub youngest: Option<Timestamp>,
 }
 
 /// The forest at its worst.
@@ -61,6 +64,7 @@ pub struct Course {
     pub forest: Option<Forest>,
     pub oldest: Option<Oldest>,
     pub(super) server: Watch,
+    pub(super) vanished: vanished::Watch,
     /// Who was behind a session, at its last sight before something was done to it.
     pub who: Vec<((BackendId, Timestamp), String)>,
     /// Each Redis that was looked at, or why none was: beside how many captures.
@@ -103,6 +107,7 @@ impl Course {
             forest: None,
             oldest: None,
             server: Watch::default(),
+            vanished: vanished::Watch::default(),
             who: Vec::new(),
             redis: BTreeMap::new(),
             own_left_out: 0,
@@ -131,6 +136,7 @@ impl Course {
         self.found(&frame, &triage.data.findings);
         self.worst(snapshot, forest);
         self.server.add(snapshot);
+        self.vanished.add(snapshot, &self.followed.sessions);
         self.sessions(snapshot);
         for (n, (_, names)) in self.followed.workloads.iter().enumerate() {
             let is_of =
@@ -270,6 +276,9 @@ impl Course {
                 at,
                 capacity,
                 groups,
+                youngest: connections::clients(snapshot)
+                    .filter_map(|s| s.id.backend_start)
+                    .max(),
             });
         }
         let rank = |b: &Blockers| (b.blocked, b.longest_wait_ms);
@@ -321,6 +330,11 @@ impl Course {
     /// From the first capture to the last.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         Some((self.frames.first()?.at, self.frames.last()?.at))
+    }
+
+    /// When the server itself was changed.
+    pub fn changed_at(&self) -> impl Iterator<Item = Timestamp> {
+        self.server.changes.iter().map(|change| change.at)
     }
 
     /// `db1:5432`: what tells servers apart.

@@ -68,7 +68,12 @@ fn how_bad(course: &Course, gaps: &[&Gap]) -> String {
             count(course.most_hidden, "session")
         ));
     }
-    let failed = failed(gaps, &mut day);
+    // What failed after the last capture is told as that.
+    let last = course.span().map(|(_, last)| last);
+    let within: Vec<&Gap> = (gaps.iter().copied())
+        .filter(|gap| last.is_none_or(|last| gap.at <= last))
+        .collect();
+    let failed = failed(&within, &mut day);
     if course.frames.is_empty() && !failed.is_empty() {
         parts.push("what went on in the server isn't known".into());
     }
@@ -111,7 +116,7 @@ fn slots(course: &Course, day: &mut Option<NaiveDate>) -> Vec<String> {
 fn waits(course: &Course, day: &mut Option<NaiveDate>) -> Vec<String> {
     let Some(forest) = &course.forest else {
         let is_read = course.frames.iter().any(|frame| frame.blocked.is_some());
-        return Vec::from_iter(is_read.then(|| "nobody was blocked".to_owned()));
+        return Vec::from_iter(is_read.then(|| "no session waited for a lock".to_owned()));
     };
     let data = &forest.report.data;
     let longest = data

@@ -24,6 +24,7 @@ mod runs;
 mod server;
 mod summary;
 mod timeline;
+mod vanished;
 mod when;
 
 pub use actions::{ActionItem, of_records as actions_of};

@@ -121,6 +121,8 @@ pub fn question(name: &str) -> Option<&'static Question> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     question: String,
+    /// The text alone doesn't say what was asked.
+    is_bare: bool,
     pub text: String,
     /// That it belongs into, where the book says it.
     part: Option<&'static str>,
@@ -152,6 +154,13 @@ impl Answers {
     }
 }
 
+impl Answer {
+    /// What was asked, where the answer's own words don't say it.
+    pub fn asked(&self) -> Option<&str> {
+        self.is_bare.then_some(self.question.as_str())
+    }
+}
+
 impl Question {
     /// By the words of a book's question.
     pub fn is_asked_by(&self, asked: &str) -> bool {
@@ -170,6 +179,7 @@ fn answer(event: &Event, book: Option<&Book>) -> Option<Answer> {
             let is_answer = !["to do", "reason"].contains(&question.as_str());
             (is_answer && text != NOT_ANSWERED).then(|| Answer {
                 question: question.clone(),
+                is_bare: true,
                 text: text.clone(),
                 part: step_of(step).and_then(|step| part_of(step, question)),
             })
@@ -188,6 +198,7 @@ fn answer(event: &Event, book: Option<&Book>) -> Option<Answer> {
             let words = Words(book);
             says.then_some(ask.part?).map(|part| Answer {
                 question: ask.text.text.clone(),
+                is_bare: false,
                 text: format!("{}: {}", words.title(id), words.answer(id, answer)),
                 part: Some(part),
             })

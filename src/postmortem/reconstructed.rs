@@ -8,6 +8,21 @@ use crate::model::{Timestamp, count};
 
 /// What the server says of an earlier time.
 pub(super) fn reconstructed(course: &Course, all: &mut Vec<Entry>) {
+    for change in &course.server.changes {
+        // A limit was set at some time between two captures.
+        let (at, until) = match &change.what {
+            ChangeOf::Restart(at) => (*at, None),
+            _ => (change.after, Some(change.at)),
+        };
+        all.push(Entry {
+            known: Known::Reconstructed,
+            until,
+            ..entry(at, Source::Capture, change.what.words())
+        });
+    }
+    if let Some((_, last)) = course.span() {
+        course.vanished.told(last, all);
+    }
     let mut push = |at, what| {
         all.push(Entry {
             known: Known::Reconstructed,
@@ -49,13 +64,6 @@ pub(super) fn reconstructed(course: &Course, all: &mut Vec<Entry>) {
                 oldest.who, oldest.age
             ),
         );
-    }
-    for change in &course.server.changes {
-        let at = match &change.what {
-            ChangeOf::Restart(at) => *at,
-            _ => change.at,
-        };
-        push(at, change.what.words());
     }
     if let Some((began, what)) = course.forest.as_ref().and_then(wait) {
         push(began, what);

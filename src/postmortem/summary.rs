@@ -224,12 +224,12 @@ fn done(runs: &[Run]) -> String {
         let span = format!("{} UTC", stretch(run.began, run.last, &mut day));
         let end = run.end.as_deref().map_or(
             "the journal has no end: it was interrupted, or still goes on".to_owned(),
-            |end| format!("it ended: {end}"),
+            |end| format!("it ended as “{end}”"),
         );
         let answers: Vec<String> = run
             .answers
             .iter()
-            .map(|(asked, answer)| format!("; {asked} {answer}"))
+            .map(|(asked, answer)| format!("; asked “{asked}”, they said: {answer}"))
             .collect();
         let answers = answers.concat();
         let held = run.held.as_ref().map_or(String::new(), |(at, about)| {
@@ -263,8 +263,9 @@ fn last(course: &Course) -> String {
         return "there is none".into();
     };
     let mut day = None;
+    let absent = absent(course).map_or(String::new(), |told| format!("; {told}"));
     format!(
-        "{} UTC: {}",
+        "{} UTC: {}{absent}",
         moment(frame.at, &mut day),
         state(frame, !course.redis.is_empty())
     )
@@ -285,38 +286,39 @@ fn unreached(course: &Course, gaps: &[Gap], server: Option<&str>) -> Option<Stri
         n => format!("{n} attempts, until {}", moment(end.at, &mut day)),
     };
     let why = end.reason();
+    let unknown = match why.starts_with("no connection") {
+        true => ". Whether it was stopped or failed, and whether it is back, isn't known here",
+        false => "",
+    };
     Some(format!(
-        "since {since} it couldn't be captured ({attempts}): {why}"
+        "since {since} it couldn't be captured ({attempts}): {why}{unknown}"
     ))
 }
 
 /// What was changed meanwhile and stands at the last capture: somebody has to set it back, or to decide that it stays.
 fn left_changed(course: &Course) -> Option<String> {
-    let mut parts = course.server.standing();
-    let worst = course.peak.as_ref().and_then(|peak| {
-        let is_it = |frame: &&Frame| frame.at == peak.at;
-        course.frames.iter().find(is_it)
-    });
-    if let (Some(worst), Some(last)) = (worst, course.frames.last())
-        && last.states.is_some()
-        && last.other_applications == 0
-    {
-        let is_there = |name: &str| last.applications.iter().any(|(is, n)| is == name && *n > 0);
-        let gone = worst
-            .applications
-            .iter()
-            .filter(|(name, _)| !is_there(name));
-        let gone: Vec<String> = gone
-            .map(|(name, n)| match name.as_str() {
-                "" => format!("sessions without a name (it had {n})"),
-                name => format!("{name} (it had {n})"),
-            })
-            .collect();
-        if !gone.is_empty() && course.trouble.is_some() {
-            parts.push(format!("no session of {}", gone.join(", ")));
-        }
+    let standing = course.server.standing();
+    (!standing.is_empty()).then(|| standing.join("; "))
+}
+
+/// Applications that had sessions at the worst and have none at the last capture: room may be there for want of them.
+fn absent(course: &Course) -> Option<String> {
+    let peak = course.peak.as_ref()?;
+    let worst = course.frames.iter().find(|frame| frame.at == peak.at)?;
+    let last = course.frames.last()?;
+    if course.trouble.is_none() || last.states.is_none() || last.other_applications > 0 {
+        return None;
     }
-    (!parts.is_empty()).then(|| parts.join("; "))
+    let is_there = |name: &str| last.applications.iter().any(|(is, n)| is == name && *n > 0);
+    let named = worst
+        .applications
+        .iter()
+        .filter(|(name, _)| !name.is_empty());
+    let gone = named.filter(|(name, _)| !is_there(name));
+    let gone: Vec<String> = gone
+        .map(|(name, n)| format!("{name} (it had {n})"))
+        .collect();
+    (!gone.is_empty()).then(|| format!("NO SESSION of {}", gone.join(", ")))
 }
 
 /// How it stood in one capture.
@@ -333,7 +335,7 @@ fn state(frame: &Frame, with_redis: bool) -> String {
         None => parts.push("how many slots were taken couldn't be read".into()),
     }
     match frame.blocked {
-        Some(0) => parts.push("nobody blocked".into()),
+        Some(0) => parts.push("no session waits for a lock".into()),
         Some(n) => parts.push(format!("{} blocked", count(n, "session"))),
         None => parts.push("who was blocked couldn't be read".into()),
     }

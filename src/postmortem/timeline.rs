@@ -57,6 +57,8 @@ pub enum Known {
     Observed,
     /// Computed of what was seen later.
     Reconstructed,
+    /// By people, during the run.
+    Said,
 }
 
 impl Known {
@@ -64,6 +66,7 @@ impl Known {
         match self {
             Self::Observed => "observed",
             Self::Reconstructed => "reconstructed",
+            Self::Said => "said",
         }
     }
 }
@@ -178,9 +181,10 @@ fn merged(all: Vec<Entry>) -> Vec<Entry> {
 fn journal(records: &[Record], operators: &Operators, all: &mut Vec<Entry>) {
     let book = book(records);
     let words = Words(book.as_ref());
-    let mut push = |at, what, is_loud| {
+    let mut push = |at, what, is_loud, known| {
         let mut line = entry(at, Source::Journal, what);
         line.is_loud = is_loud;
+        line.known = known;
         all.push(line);
     };
     let broke_off = |before: Option<&Record>| {
@@ -190,16 +194,23 @@ fn journal(records: &[Record], operators: &Operators, all: &mut Vec<Entry>) {
     let mut before = None;
     for record in records {
         if let (Event::Resumed { .. }, Some((at, what))) = (&record.event, broke_off(before)) {
-            push(at, what, true);
+            push(at, what, true, Known::Observed);
         }
         if let Some((what, is_loud)) = told(&record.event, &words, operators) {
-            push(record.at, what, is_loud);
+            push(record.at, what, is_loud, known(&record.event));
         }
         before = Some(record);
     }
     if let Some((at, what)) = broke_off(before) {
         let what = format!("{what}: the run was interrupted, or still goes on");
-        push(at, what, true);
+        push(at, what, true, Known::Observed);
+    }
+}
+
+fn known(event: &Event) -> Known {
+    match event {
+        Event::Note { .. } | Event::Answer { attended: true, .. } => Known::Said,
+        _ => Known::Observed,
     }
 }
 

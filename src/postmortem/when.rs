@@ -29,6 +29,7 @@ pub(super) fn when(of: &Of<'_>, runs: &[Run]) -> String {
                 Some(told) if level == Severity::Critical => parts.push(told),
                 _ => parts.push(began("It", &bounds, &mut day)),
             }
+            parts.extend(connected(course, &bounds, &mut day));
             parts.push(span(level, &bounds, &acts(of, &bounds, runs), &mut day));
             if level == Severity::Critical {
                 parts.extend(since(course, &bounds, &mut day));
@@ -104,6 +105,20 @@ fn began(what: &str, of: &Bounds, day: &mut Option<NaiveDate>) -> String {
         (None, Some(before)) => format!("{what} began after {}", moment(before, day)),
         (None, None) => "When it began isn't known: the first capture already has it".into(),
     }
+}
+
+/// Where the first capture already has it: since when the sessions that held the slots were all there.
+fn connected(course: &Course, of: &Bounds, day: &mut Option<NaiveDate>) -> Option<String> {
+    let peak = course.peak.as_ref().filter(|peak| peak.at == of.first)?;
+    let is_of_slots =
+        |seen: &Seen| seen.id.name().starts_with("conn.") && seen.bounds.first == of.first;
+    if of.since.is_some() || of.not_before.is_some() || !course.seen.iter().any(is_of_slots) {
+        return None;
+    }
+    let told = moment(peak.youngest?, day);
+    Some(format!(
+        "The last of the sessions that held the slots then had connected at {told}"
+    ))
 }
 
 /// What came about between the last capture that has it and the first that hasn't: ` (cancel at 01:08:35)`.

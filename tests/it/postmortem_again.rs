@@ -182,8 +182,7 @@ fn a_later_answer_reaches_the_document() {
     let both = ["--journal", &first, "--journal", &second];
     assert_eq!(render(folder, &files, &both).2, "");
     let (text, _) = read(folder);
-    let answers =
-        "it hung (written down during the run)\n\na second wave (written down during the run)\n";
+    let answers = "_What did users notice, from when to when?_ it hung (written down during the run)\n\n_What did users notice, from when to when?_ a second wave (written down during the run)\n";
     assert!(text.contains(answers), "{text}");
     // Where people have written it stands below.
     std::fs::write(
@@ -214,13 +213,13 @@ fn a_later_answer_reaches_the_document() {
         )
     );
     let (text, page) = read(folder);
-    let below = "Written down during the run and not in the answer above:\n\n- a third wave\n";
+    let below = "Written down during the run and not in the answer above:\n\n- _What did users notice, from when to when?_ a third wave\n";
     assert!(
         text.contains("The checkout stood still.\n<!-- /people: impact -->"),
         "{text}"
     );
     assert!(
-        text.contains(below) && !text.contains("- a second wave"),
+        text.contains(below) && !text.contains("_ a second wave\n"),
         "{text}"
     );
     assert!(page.contains("a third wave"), "{page}");
@@ -358,11 +357,11 @@ fn answers_stand_where_the_book_says() {
     );
     assert_eq!(
         part(&text, "by-hand"),
-        "the batch was stopped (written down during the run)\n\nBo, at nine (written down during the run)\n"
+        "_What was done, and who decided it?_ the batch was stopped (written down during the run)\n\n_Whom have you called, and when?_ Bo, at nine (written down during the run)\n"
     );
     assert_eq!(
         part(&text, "cause"),
-        "a console (written down during the run)\n"
+        "_What held the lock, and what was it waiting for?_ a console (written down during the run)\n"
     );
     // What is chosen at a question is an answer as well, but for what holds where nobody is there.
     let chosen = |answer: &str, attended| Event::Answer {
@@ -392,10 +391,14 @@ fn answers_stand_where_the_book_says() {
         ],
     );
     assert!(
-        part(&text, "by-hand").starts_with("nothing but a call ("),
+        part(&text, "by-hand")
+            .starts_with("_What was done, and who decided it?_ nothing but a call ("),
         "{text}"
     );
-    assert!(part(&text, "detection").starts_with("no alarm ("), "{text}");
+    assert!(
+        part(&text, "detection").starts_with("_Why was it not detected earlier?_ no alarm ("),
+        "{text}"
+    );
 }
 
 /// A question that looks something up is known by what stands before it; one that is for none has no part.
@@ -434,7 +437,7 @@ steps:
         ],
     );
     assert!(
-        part(&text, "factors").starts_with("the importer ("),
+        part(&text, "factors").starts_with("_Who took 19 slots?_ the importer ("),
         "{text}"
     );
     assert_eq!(part(&text, "by-hand"), "TODO\n");

@@ -597,3 +597,74 @@ fn a_link_stays_a_link() {
         assert!(text.contains("# Postmortem"), "{text}");
     }
 }
+
+/// What a person did by hand is in no journal: that whole applications are gone is seen all the same.
+#[test]
+fn sessions_that_vanish_are_told() {
+    let at_start = |seconds: i64, starts: &[(i32, &str, i64)]| {
+        let mut snapshot = capture(seconds, 0);
+        let sessions = starts.iter().map(|(pid, application, start)| {
+            let mut session = build::session(*pid, SessionState::Idle);
+            session.application_name = Some((*application).into());
+            session.id.backend_start = Some(at(*start));
+            session
+        });
+        snapshot.activity = Section::Collected(sessions.collect());
+        snapshot
+    };
+    let web: Vec<(i32, &str, i64)> = (0..4).map(|n| (100 + n, "web", -60)).collect();
+    let worker: Vec<(i32, &str, i64)> = (0..3).map(|n| (200 + n, "worker", -60)).collect();
+    let all = [
+        &web[..],
+        &worker[..],
+        &[(300, "console", -60), (301, "console", -60)],
+    ]
+    .concat();
+    let back: Vec<(i32, &str, i64)> = (0..3).map(|n| (200 + n, "worker", 30)).collect();
+    let captures = [at_start(0, &all), at_start(10, &[]), at_start(40, &back)];
+    let line = |captures: &[Snapshot], done: Vec<(BackendId, Timestamp)>| {
+        let mut course = Course::new(
+            Thresholds::default(),
+            Followed {
+                sessions: done,
+                ..Followed::default()
+            },
+        );
+        captures.iter().for_each(|one| course.add(one));
+        let text = markdown(&postmortem::make(of(course)));
+        let line = text
+            .lines()
+            .find(|line| line.contains("by whom isn't recorded"));
+        line.map(str::to_owned)
+    };
+    let told = line(&captures, Vec::new()).expect("a line");
+    assert!(
+        told.contains("09:00:00 – 09:00:10 ")
+            && told
+                .contains("| reconstructed | the sessions of web (all 4), worker (all 3) ended,"),
+        "{told}"
+    );
+    assert!(
+        told.contains(
+            "isn't recorded; worker was back by 09:00:40; of the others none was back by 09:00:40 |"
+        ),
+        "{told}"
+    );
+    // What a run did is told by its journal; captures far apart tell nothing; others in their place are no end.
+    let by_run = BackendId {
+        pid: Pid(100),
+        backend_start: Some(at(-60)),
+    };
+    let told = line(&captures, vec![(by_run, at(5))]).expect("a line");
+    assert!(
+        !told.contains("web") && told.contains("worker (all 3)"),
+        "{told}"
+    );
+    assert_eq!(
+        line(&[at_start(0, &all), at_start(100, &[])], Vec::new()),
+        None
+    );
+    let renewed: Vec<(i32, &str, i64)> = (0..4).map(|n| (100 + n, "web", 5)).collect();
+    let told = line(&[at_start(0, &web), at_start(10, &renewed)], Vec::new()).expect("a line");
+    assert!(told.ends_with("; web had others by then |"), "{told}");
+}

@@ -184,7 +184,7 @@ fn within_a_second_there_is_no_from_and_to() {
     let when = line(&text, "- **When:**");
     assert!(
         when.contains(
-            "Critical: seen at 2027-01-15 09:00:00 UTC (400 ms), still there at the last capture."
+            "had connected at 2027-01-15 08:00:00. Critical: seen at 09:00:00 UTC (400 ms), still there at the last capture."
         ),
         "{when}"
     );
@@ -281,7 +281,7 @@ fn a_server_that_goes_away_is_the_last_word() {
     assert_eq!(
         last,
         Some(
-            "- **After it:** Since 09:00:21 it couldn't be captured (8 attempts, until 09:00:28): no connection: refused."
+            "- **After it:** Since 09:00:21 it couldn't be captured (8 attempts, until 09:00:28): no connection: refused. Whether it was stopped or failed, and whether it is back, isn't known here."
         )
     );
     line(&text, "> **8 captures failed**: see the timeline.");
@@ -356,7 +356,7 @@ fn a_journal_that_breaks_off_says_so() {
     // In the book's words, without its ids, its conditions and its advice.
     let done = line(&text, "- **What was done:**");
     assert!(
-        done.contains("Does a migration, a batch or somebody at a console run just now? yes, a migration; Does it flow again? yes, at 09:00:09;"),
+        done.contains("asked “Does a migration, a batch or somebody at a console run just now?”, they said: yes, a migration; Does it flow again? yes, at 09:00:09;"),
         "{done}"
     );
     assert!(!text.contains("steps."), "{text}");

@@ -58,7 +58,8 @@ pub struct Chart {
     pub title: &'static str,
     pub unit: Unit,
     pub times: Vec<Timestamp>,
-    /// Places in `times` before which nobody looked for long: nothing is drawn across.
+    /// Places in `times` before which nobody looked for long, or captures failed: nothing is drawn across. The place after
+    /// the last where they failed from then on.
     pub holes: Vec<usize>,
     pub series: Vec<Series>,
     /// The series are parts of one whole, one above the other.
@@ -198,15 +199,20 @@ fn holes(times: &[Timestamp], failed: &[Timestamp]) -> Vec<usize> {
     let mut apart: Vec<Millis> = times.windows(2).map(|two| two[0].age_at(two[1])).collect();
     let between = apart.clone();
     apart.sort_unstable();
-    let Some(usual) = apart.get(apart.len() / 2) else {
-        return Vec::new();
-    };
-    let long = Millis(usual.0.saturating_mul(LONGER)).max(AT_LEAST);
+    let usual = apart.get(apart.len() / 2).map_or(0, |usual| usual.0);
+    let long = Millis(usual.saturating_mul(LONGER)).max(AT_LEAST);
     let is_hole = |n: &usize| {
         let (before, after) = (times[n - 1], times[*n]);
         between[n - 1] >= long || failed.iter().any(|at| before < *at && *at < after)
     };
-    (1..times.len()).filter(is_hole).collect()
+    let mut all: Vec<usize> = (1..times.len()).filter(is_hole).collect();
+    if times
+        .last()
+        .is_some_and(|last| failed.iter().any(|at| at > last))
+    {
+        all.push(times.len());
+    }
+    all
 }
 
 /// Those that had most at any time; the rest in sum.
@@ -289,6 +295,7 @@ pub fn blocks(values: &[Option<f64>], top: f64, holes: &[usize]) -> String {
             };
             is_new.then_some('┊').into_iter().chain([block])
         })
+        .chain(holes.contains(&values.len()).then_some('┊'))
         .collect()
 }
 
@@ -326,10 +333,11 @@ mod tests {
             holes(&times(&[0, 40, 42, 44]), &[]).is_empty(),
             "under a minute"
         );
-        assert!(holes(&times(&[0]), &[at(1)]).is_empty());
+        assert_eq!(holes(&times(&[0, 2]), &[at(4)]), [2]);
         assert!(holes(&[], &[]).is_empty());
         let values = vec![Some(1.0); 7];
         assert_eq!(blocks(&values, 1.0, &holes(&night, &[])), "████┊███");
+        assert_eq!(blocks(&values, 1.0, &[7]), "███████┊");
         // Several captures a column: at the column that has it.
         let long = vec![Some(1.0); 96];
         assert_eq!(

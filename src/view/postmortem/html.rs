@@ -6,7 +6,7 @@ use minijinja::{Environment, context};
 use super::charts::charts;
 use super::prose::{heading, html_of, plain};
 use super::svg::{Mark, MarkKind, escape, figure};
-use crate::postmortem::{Damage, Gap, ORIGIN, Piece, Postmortem, parse};
+use crate::postmortem::{Damage, Gap, ORIGIN, Piece, Postmortem, TODO, parse};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -43,7 +43,8 @@ pub fn html(postmortem: &Postmortem, markdown: &str) -> Result<String, Damage> {
             ("charts", false) => drawn(postmortem, body, &id),
             _ => html_of(body, &id),
         };
-        parts.push(context! { name => name, is_people => is_people, html => Value::from_safe_string(html) });
+        let is_open = is_people && body.contains(TODO);
+        parts.push(context! { name => name, is_people => is_people, is_open => is_open, html => Value::from_safe_string(html) });
     }
     let page = context! {
         title => title,
@@ -104,6 +105,10 @@ fn drawn_of(postmortem: &Postmortem, server: usize, rest: &str) -> String {
             at: act.at,
             kind: MarkKind::Effect,
         })
+        .chain(of.course.changed_at().map(|at| Mark {
+            at,
+            kind: MarkKind::Effect,
+        }))
         .chain(gaps.map(|gap| Mark {
             at: gap.at,
             kind: MarkKind::Gap,

@@ -3,8 +3,8 @@
 use super::escape::{cell, text};
 use super::parts;
 use crate::postmortem::{
-    ActionItem, Block, NO_ACTIONS, Note, Notes, ORIGIN, Origin, Postmortem, QUESTIONS, TODO, TYPES,
-    question,
+    ActionItem, Answer, Block, NO_ACTIONS, Note, Notes, ORIGIN, Origin, Postmortem, QUESTIONS,
+    TODO, TYPES, question,
 };
 
 /// All parts of a rendering.
@@ -85,12 +85,12 @@ impl Writer<'_> {
             .to(question)
             .map(|answer| Note {
                 text: answer.text.clone(),
-                line: format!("- {}", text(&answer.text)),
+                line: format!("- {}", with_question(answer)),
             })
             .collect();
         let body = match noted.is_empty() {
             true => format!("{TODO}\n"),
-            false => answered(&noted),
+            false => answered(self.postmortem.answers.to(question)),
         };
         let notes = Notes {
             noun: "answer",
@@ -101,18 +101,25 @@ impl Writer<'_> {
     }
 }
 
-fn answered(notes: &[Note]) -> String {
-    let lines: Vec<String> = notes
-        .iter()
-        .map(|note| format!("{} (written down during the run)\n", text(&note.text)))
+fn answered<'a>(answers: impl Iterator<Item = &'a Answer>) -> String {
+    let lines: Vec<String> = answers
+        .map(|answer| format!("{} (written down during the run)\n", with_question(answer)))
         .collect();
     lines.join("\n")
+}
+
+/// It was asked in other words than here.
+fn with_question(answer: &Answer) -> String {
+    let asked = answer
+        .asked()
+        .map_or(String::new(), |asked| format!("_{}_ ", text(asked)));
+    format!("{asked}{}", text(&answer.text))
 }
 
 fn actions_label() -> String {
     format!(
         "## Action items\n\n_Who mends what by when. Each has one owner and a date such as 2027-01-31; the type is one of {}. \
-         What is done gets `[x]` before it._\n",
+         What is done gets `[x]` before it. What a runbook proposes stands there already: strike what doesn't fit._\n",
         TYPES.join(", ")
     )
 }

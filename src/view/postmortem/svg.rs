@@ -7,7 +7,7 @@ use crate::model::Timestamp;
 use crate::view::sanitize::{clean, width};
 
 const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 250.0;
+const HEIGHT: f64 = 258.0;
 /// Of the axis at the left, at least; labels such as `1m 30s` need more.
 const LEFT: f64 = 58.0;
 /// A letter of a label where the text is largest, on a narrow screen.
@@ -16,7 +16,7 @@ const LETTER: f64 = 9.5;
 const BESIDE: f64 = 32.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
-const BOTTOM: f64 = 40.0;
+const BOTTOM: f64 = 48.0;
 
 /// What is marked in the time of a chart.
 #[derive(Clone, Debug)]
@@ -35,8 +35,15 @@ pub enum MarkKind {
 
 /// The picture with its legend.
 pub fn figure(chart: &Chart, marks: &[Mark]) -> String {
-    // Where there is no capture any more is part of the picture.
+    // Where there is no capture any more is part of the picture, and never most of it.
+    let micros = |at: Timestamp| at.utc().timestamp_micros();
+    let (Some(first), Some(last)) = (chart.times.iter().min(), chart.times.iter().max()) else {
+        return String::new();
+    };
+    let far = ((micros(*last) - micros(*first)) / 2).max(1_000_000);
+    let near = micros(*first) - far..=micros(*last) + far;
     let gaps = marks.iter().filter(|mark| mark.kind == MarkKind::Gap);
+    let gaps = gaps.filter(|mark| near.contains(&micros(mark.at)));
     let times = || {
         chart
             .times

@@ -216,7 +216,8 @@ pub fn timeline(of: &Postmortem) -> String {
     }
     let mut out = String::from(
         "## Timeline\n\nTimes are UTC: captures and the log by the server's clock, the journal by the clock of the machine that acted. \
-         _Reconstructed_: nobody saw it at that moment, the server told of it later.\n\n",
+         _Reconstructed_: nobody saw it at that moment; the server told of it later, or two captures differ in it. \
+         _Said_: by people during the run.\n\n",
     );
     let mut clock = Clock(None);
     let rows: Vec<Vec<String>> = of
