@@ -68,14 +68,27 @@ impl Bundle {
     }
 
     /// # Errors
-    /// When it can't be read, is no bundle, is of another version, or holds what no bundle of ours has.
+    /// When it can't be read, is no bundle, is of another version, holds what no bundle of ours has, or when what it says of
+    /// itself was changed after it was sealed.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
+        Self::opened(path, true)
+    }
+
+    /// For who compares it with its manifest.
+    ///
+    /// # Errors
+    /// As of `open`; changes after it was sealed are none.
+    pub fn open_to_verify(path: &Path) -> Result<Self, BundleError> {
+        Self::opened(path, false)
+    }
+
+    fn opened(path: &Path, as_sealed: bool) -> Result<Self, BundleError> {
         let meta = fs::metadata(path).map_err(|error| io_error(path, error))?;
         if meta.is_dir() {
-            return Self::index(path, Kind::Folder);
+            return Self::index(path, Kind::Folder, as_sealed);
         }
         if Self::is_bundle(path)? {
-            return Self::index(path, Kind::Sealed);
+            return Self::index(path, Kind::Sealed, as_sealed);
         }
         let snapshot = format::read(path)?;
         Ok(Self {
@@ -105,7 +118,7 @@ impl Bundle {
         })
     }
 
-    fn index(path: &Path, kind: Kind) -> Result<Self, BundleError> {
+    fn index(path: &Path, kind: Kind, as_sealed: bool) -> Result<Self, BundleError> {
         let mut names = Vec::new();
         let (mut head, mut end, mut gaps, mut manifest) = (None, None, None, None);
         let mut each = |name: &str, bytes: &[u8]| {
@@ -134,12 +147,21 @@ impl Bundle {
                 stem(path)
             }
         };
-        let head = head.ok_or_else(|| BundleError::NotABundle(path.to_path_buf()))?;
-        let head = head_of(path, &head)?;
-        let end = end.map(|bytes| parsed(path, END, &bytes)).transpose()?;
-        let manifest = manifest
+        let head_bytes = head.ok_or_else(|| BundleError::NotABundle(path.to_path_buf()))?;
+        let head = head_of(path, &head_bytes)?;
+        let manifest: Option<Manifest> = manifest
             .map(|bytes| parsed(path, MANIFEST, &bytes))
             .transpose()?;
+        if let Some(manifest) = manifest.as_ref().filter(|_| as_sealed) {
+            for (name, bytes) in [
+                (HEAD, Some(&head_bytes)),
+                (END, end.as_ref()),
+                (GAPS, gaps.as_ref()),
+            ] {
+                unchanged(manifest, path, name, bytes.map(Vec::as_slice))?;
+            }
+        }
+        let end = end.map(|bytes| parsed(path, END, &bytes)).transpose()?;
         if kind == Kind::Sealed && manifest.is_none() {
             return Err(BundleError::Damaged {
                 path: path.to_path_buf(),
@@ -307,19 +329,10 @@ impl Bundle {
 
     /// It is what the manifest says, where there is one.
     fn check(&self, name: &str, bytes: &[u8]) -> Result<(), BundleError> {
-        let Some(manifest) = &self.manifest else {
-            return Ok(());
-        };
-        let listed = manifest.files.iter().find(|file| file.path == name);
-        let what = match listed {
-            Some(file) if file.sha256 == hex(&Sha256::digest(bytes)) => return Ok(()),
-            Some(_) => "it was changed after it was sealed",
-            None => "it wasn't there when it was sealed",
-        };
-        Err(BundleError::Damaged {
-            path: self.place(name),
-            what: what.into(),
-        })
+        match &self.manifest {
+            Some(manifest) => unchanged(manifest, &self.path, name, Some(bytes)),
+            None => Ok(()),
+        }
     }
 
     /// Every frame in the order in which they were taken, read one at a time as they are asked for.
@@ -486,4 +499,25 @@ fn read_file(root: &Path, name: &str) -> Result<Vec<u8>, BundleError> {
         return Err(refused(root, &format!("{name} is larger than any of ours")));
     }
     Ok(bytes)
+}
+
+/// A file is as the manifest has it; `None`: it isn't there.
+fn unchanged(
+    manifest: &Manifest,
+    bundle: &Path,
+    name: &str,
+    bytes: Option<&[u8]>,
+) -> Result<(), BundleError> {
+    let listed = manifest.files.iter().find(|file| file.path == name);
+    let what = match (listed, bytes) {
+        (None, None) => return Ok(()),
+        (Some(file), Some(bytes)) if file.sha256 == hex(&Sha256::digest(bytes)) => return Ok(()),
+        (Some(_), Some(_)) => "it was changed after it was sealed",
+        (Some(_), None) => "it isn't there any more",
+        (None, Some(_)) => "it wasn't there when it was sealed",
+    };
+    Err(BundleError::Damaged {
+        path: bundle.join(name),
+        what: what.into(),
+    })
 }

@@ -455,7 +455,7 @@ fn what_was_changed_after_sealing_is_found() {
         .replace("10 s", "20 s");
     fs::write(&gaps, text).expect("written");
     fs::remove_file(root.join("end.json")).expect("removed");
-    let bundle = Bundle::open(&root).expect("a bundle");
+    let bundle = Bundle::open_to_verify(&root).expect("a bundle");
     let checked = bundle::verify(&bundle, &nothing()).expect("read");
     assert_eq!(
         checked.faults,
@@ -819,4 +819,65 @@ fn what_was_added_or_taken_out_is_refused() {
     );
     let error = Bundle::open(&without).expect_err("no manifest");
     assert!(error.to_string().contains("no manifest.json"), "{error}");
+}
+
+/// What a sealed bundle says of itself (whose it is, how it ended, what is missing) is as it was sealed, for every reader.
+#[test]
+fn what_it_says_of_itself_was_not_changed() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    ended(&mut written(&root));
+    let sealed = place.path().join("one.tar.zst");
+    let manifest = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
+    let manifest = serde_json::to_vec(&manifest.manifest).expect("JSON");
+    let mut files = vec![("manifest.json".to_owned(), manifest)];
+    let bundle = Bundle::open(&sealed).expect("a bundle");
+    bundle
+        .each(&mut |name, bytes| {
+            files.push((name.to_owned(), bytes.to_vec()));
+            Ok(())
+        })
+        .expect("read");
+    let changed = |of: &str, how: &dyn Fn(&[u8]) -> Option<Vec<u8>>| {
+        let kept: Vec<(String, Vec<u8>)> = files
+            .iter()
+            .filter_map(|(name, bytes)| {
+                let bytes = if name == of {
+                    how(bytes)?
+                } else {
+                    bytes.clone()
+                };
+                Some((format!("one/{name}"), bytes))
+            })
+            .collect();
+        let entries: Vec<Entry<'_>> = kept
+            .iter()
+            .map(|(path, bytes)| Entry {
+                path,
+                kind: tar::EntryType::Regular,
+                link: None,
+                bytes,
+            })
+            .collect();
+        archive(place.path(), &entries)
+    };
+    let space = |bytes: &[u8]| Some([bytes, b" \n"].concat());
+    Bundle::open(&changed("none", &space)).expect("as it was sealed");
+    for (of, how, what) in [
+        (
+            "capture.json",
+            &space as &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+            "was changed after",
+        ),
+        ("end.json", &space, "was changed after"),
+        ("end.json", &|_: &[u8]| None, "isn't there any more"),
+    ] {
+        let path = changed(of, how);
+        let error = Bundle::open(&path).expect_err(of).to_string();
+        assert!(error.contains(of) && error.contains(what), "{error}");
+        // Who verifies is told of it all the same.
+        let bundle = Bundle::open_to_verify(&path).expect("to be verified");
+        let checked = bundle::verify(&bundle, &nothing()).expect("read");
+        assert_eq!(checked.faults.len(), 1, "{:?}", checked.faults);
+    }
 }
