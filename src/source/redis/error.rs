@@ -61,6 +61,8 @@ fn unreachable_hint(what: &str) -> &'static str {
         "the server wants a certificate of ours: --cert FILE --key FILE"
     } else if has("certificate") || has("UnknownIssuer") {
         "--cacert FILE with the certificate of who has signed the server's, or --insecure"
+    } else if has("handshake eof") {
+        "does the port speak TLS (else redis://)? A server that is at its maxclients ends a TLS connection like this too"
     } else if has("reset by peer") || has("closed") || has("broken pipe") {
         "a port that speaks TLS is rediss://, and one that doesn't is redis://"
     } else if has("no answer in time") {
