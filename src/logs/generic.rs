@@ -108,6 +108,22 @@ fn session(before: &str) -> LogSession {
     session
 }
 
+/// `user@database` alone stands before the label: a name beside them would stand there too.
+pub fn is_one_word(session: &LogSession, line: &str) -> bool {
+    let is_word = |name: &Option<String>| name.as_ref().is_some_and(|name| !name.contains(' '));
+    is_word(&session.user) && is_word(&session.database)
+        || line.contains(" [unknown]@[unknown] LOG:  ")
+}
+
+/// A user or a database with a blank may as well be two names of another prefix: then it isn't known.
+pub fn without_blanks(session: &mut LogSession) {
+    for name in [&mut session.user, &mut session.database] {
+        if name.as_deref().is_some_and(|name| name.contains(' ')) {
+            *name = None;
+        }
+    }
+}
+
 /// Of names that a shape in wide use made out: the bracket around all of them is none of theirs, and where an address stands
 /// before the last, another prefix was meant.
 pub fn tidy(session: &mut LogSession) {

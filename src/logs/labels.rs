@@ -253,6 +253,13 @@ pub fn leading(text: &str) -> Option<(Label, usize)> {
     Some((label, start))
 }
 
+/// The label's word, of what stands before a message's text.
+pub fn word_of(before: &str) -> &str {
+    let before = before.trim_end_matches([' ', ':', '\u{a0}', '\u{202f}']);
+    let start = before.rfind(|c: char| !c.is_alphanumeric());
+    start.map_or(before, |at| &before[at..])
+}
+
 /// A word of the table.
 pub fn known(word: &str) -> Option<Label> {
     [

@@ -76,7 +76,8 @@ pub struct WaitLine {
 
 /// `process 1 still waiting for ShareLock on transaction 2 after 1000.123 ms` in any language.
 pub fn wait(message: &str, has_detail: bool) -> Option<WaitLine> {
-    let message = without_cursor(message);
+    // It is of one line: whatever stands below it is another message, which couldn't be told from it.
+    let message = without_cursor(message.lines().next()?);
     let (mode, _) = mode(message)?;
     let (waited, text) = match duration(message) {
         Some((waited, from, to)) => (

@@ -11,6 +11,7 @@
 //! ```
 
 mod csvlog;
+mod encoding;
 mod events;
 mod format;
 mod generic;

@@ -133,6 +133,11 @@ impl Prefix {
             .collect()
     }
 
+    /// A name ends at a blank: where the line has more words than the shape, what is whose can't be told.
+    pub fn has_bare_names(&self) -> bool {
+        self.text.contains("%u@%d ")
+    }
+
     /// In pieces.
     pub fn pieces(&self) -> usize {
         self.pieces.len()

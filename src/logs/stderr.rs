@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use memchr::{memchr, memrchr};
 
+use super::encoding::Decoder;
 use super::generic;
-use super::labels::{Label, Severity};
+use super::labels::{self, Label, Severity};
 use super::locktext;
 use super::logins::authorized;
 use super::odd;
@@ -41,6 +42,9 @@ pub struct Lines {
     pub cut: u64,
     /// Lines by no known prefix.
     pub by_shape: u64,
+    decoder: Decoder,
+    /// A line has `user@database` and nothing more before its label: so has every line of this log.
+    one_word: bool,
     /// Parts of application names that read as a label and a text.
     odd: Vec<String>,
 }
@@ -72,6 +76,8 @@ impl Lines {
             told: BTreeSet::new(),
             cut: 0,
             by_shape: 0,
+            decoder: Decoder::default(),
+            one_word: false,
             odd: Vec::new(),
         }
     }
@@ -87,7 +93,7 @@ impl Lines {
             .split(|b| *b == b'\n')
             .filter(|line| !line.is_empty() && !line.starts_with(b"\t"))
             .take(SAMPLE)
-            .map(String::from_utf8_lossy)
+            .map(|line| self.decoded(line))
             .collect();
         let zone = &mut Zone::default();
         if let Some(given) = &self.given {
@@ -122,6 +128,9 @@ impl Lines {
             }
         }
         self.last = chosen;
+        for line in &lines {
+            self.split(line);
+        }
         let by_shape = lines
             .iter()
             .filter(|line| generic::split(line, zone).is_some())
@@ -132,6 +141,18 @@ impl Lines {
     /// The time of a line.
     pub fn time_of(&mut self, line: &str) -> Option<Timestamp> {
         self.split(line)?.head.at
+    }
+
+    /// A line as text, in whichever encoding its label is one.
+    fn decoded<'l>(&mut self, line: &'l [u8]) -> Cow<'l, str> {
+        let mut decoder = self.decoder;
+        let text = decoder.decode(line, |text| {
+            let split = self.split(text)?;
+            (split.label != Label::Unknown)
+                .then(|| labels::word_of(&text[..text.len() - split.text.len()]).to_owned())
+        });
+        self.decoder = decoder;
+        text
     }
 
     fn split<'l>(&mut self, line: &'l str) -> Option<Split<'l>> {
@@ -158,8 +179,7 @@ impl Lines {
         if self.odd.len() >= ODD {
             return false;
         }
-        let line =
-            String::from_utf8_lossy(text(&buffer[entry.start..line_end(buffer, entry.start)]));
+        let line = self.decoded(text(&buffer[entry.start..line_end(buffer, entry.start)]));
         let Some(split) = self.split(&line) else {
             return false;
         };
@@ -168,7 +188,7 @@ impl Lines {
         };
         // The next line of the message has the same prefix: a text that only looks so isn't repeated.
         let next = text(&buffer[entry.end..line_end(buffer, entry.end)]);
-        let repeated = odd::blanked(&String::from_utf8_lossy(next), &part).is_some();
+        let repeated = odd::blanked(&self.decoded(next), &part).is_some();
         if repeated {
             self.odd.push(part);
         }
@@ -184,6 +204,12 @@ impl Lines {
             let prefix = self.known.get(n);
             if let Some(mut split) = prefix.and_then(|prefix| prefix.split(line, &mut self.zone)) {
                 generic::tidy(&mut split.head.session);
+                if prefix.is_some_and(Prefix::has_bare_names) {
+                    self.one_word |= generic::is_one_word(&split.head.session, line);
+                    if !self.one_word {
+                        generic::without_blanks(&mut split.head.session);
+                    }
+                }
                 // One odd line doesn't make another prefix of the file.
                 return Some(split);
             }
@@ -293,7 +319,7 @@ impl Lines {
         while start < buffer.len() {
             let mut end = line_end(buffer, start);
             self.cut += u64::from(end - start > MOST);
-            let line = String::from_utf8_lossy(text(&buffer[start..end]));
+            let line = self.decoded(text(&buffer[start..end]));
             let Some(split) = self.split(&line) else {
                 start = end;
                 continue;
@@ -311,7 +337,7 @@ impl Lines {
             // What begins no entry of its own goes on with this one.
             while end < buffer.len() {
                 let stop = line_end(buffer, end);
-                let line = String::from_utf8_lossy(text(&buffer[end..stop]));
+                let line = self.decoded(text(&buffer[end..stop]));
                 if !line.starts_with('\t') && self.split(&line).is_some() {
                     break;
                 }
@@ -346,7 +372,7 @@ impl Lines {
             }
             let start = line_start(buffer, found);
             // Most lines are another's, where the number stands for something else.
-            let line = String::from_utf8_lossy(text(&buffer[start..line_end(buffer, start)]));
+            let line = self.decoded(text(&buffer[start..line_end(buffer, start)]));
             if self
                 .split(&line)
                 .is_none_or(|split| split.head.pid != Some(pid))

@@ -300,11 +300,19 @@ fn csv_records(log: &str) -> Vec<String> {
 fn a_database_with_a_blank_before_its_last_letters() {
     let log = std::fs::read_to_string(folder().join("context.log")).expect("a log");
     let (_folder, plain) = temporary("a.log", log.as_bytes());
-    let (_other, blank) = temporary("a.log", log.replace("shop_店", "shop 店").as_bytes());
+    let with_blank = log.replace("shop_店", "shop 店");
+    let (_other, blank) = temporary("a.log", with_blank.as_bytes());
+    // Another session's line shows that nothing but the two names stands there.
+    let one = "2026-11-30 22:15:40.800 UTC [24000] app@shop LOG:  duration: 1.0 ms\n";
+    let (_third, sure) = temporary("a.log", format!("{one}{with_blank}").as_bytes());
     let expected = json(&[&plain]);
     assert_eq!(expected["lock_waits"]["waits"], 2);
-    for args in [&[][..], &["--prefix", "%m [%p] %q%u@%d "]] {
-        let mut told = json(&[&[blank.as_str()], args].concat());
+    let prefix = ["--prefix", "%m [%p] %q%u@%d "];
+    for args in [
+        &[sure.as_str()][..],
+        &[blank.as_str(), prefix[0], prefix[1]],
+    ] {
+        let mut told = json(args);
         let members = &mut told["deadlocks"][0]["members"];
         assert_eq!(members[0]["database"], "shop 店", "{args:?}");
         for field in ["deadlocks", "lock_waits"] {
@@ -312,6 +320,14 @@ fn a_database_with_a_blank_before_its_last_letters() {
             assert_eq!(text, expected[field].to_string(), "{args:?}");
         }
     }
+    // Else it may as well be an application's name that stands behind the database's.
+    let told = json(&[&blank]);
+    let member = &told["deadlocks"][0]["members"][0];
+    assert_eq!(
+        (&member["database"], &member["user"]),
+        (&Value::Null, &"postgres".into())
+    );
+    assert_eq!(told["lock_waits"]["waits"], 2);
 }
 
 /// A session that hasn't told its application yet, and then does.

@@ -12,6 +12,7 @@ mod bundle;
 mod captures;
 mod connections;
 mod corpus;
+mod deadlock_encodings;
 mod deadlock_lines;
 mod deadlock_names;
 mod deadlock_once;
