@@ -1,6 +1,6 @@
 //! What a server's log tells of a span of time, for a bundle and for a postmortem: moments by structure, never its text.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use chrono::TimeDelta;
@@ -8,13 +8,15 @@ use chrono::TimeDelta;
 use super::fault::Fault;
 use crate::analysis::deadlocks::{Known, Once, Waiting, relations};
 use crate::logs::{self, AS_UTC, ScanOptions};
-use crate::model::{LogEvent, LogMoment, LogRead, Timestamp, counted};
+use crate::model::{LogEvent, LogMoment, LogRead, LogWaitStage, LogWhat, Pid, Timestamp, counted};
 use crate::sql;
 
 /// Events are made moments so many at a time: a log may have any number.
 const AT_ONCE: usize = 10_000;
 /// More would be no timeline.
 const MOST: usize = 20_000;
+/// SQLSTATE of a deadlock's victim.
+const DEADLOCK: &str = "40P01";
 /// What led to it stands before it.
 const BEFORE: TimeDelta = TimeDelta::hours(1);
 
@@ -48,19 +50,20 @@ pub fn of(
     let mut newest = Newest::default();
     let mut events: Vec<LogEvent> = Vec::new();
     let mut waiting = Waiting::default();
+    let mut found = Found::default();
     let mut log = logs::begin(logs::open(path)?, &options)?;
     once.begin(log.start());
     let mut take = |mut event: LogEvent| {
         waiting.meet(&mut event);
-        if once.meet(&event) != Known::New {
-            return;
-        }
-        events.push(event);
+        let caught = found.meet(&event);
+        let fresh = caught.into_iter().chain([event]);
+        events.extend(fresh.filter(|event| once.meet(event) == Known::New));
         if events.len() >= AT_ONCE {
             newest.add(logs::moments(&std::mem::take(&mut events), &relations));
         }
     };
     let read = log.read(&mut take, watch)?;
+    events.extend(found.rest().filter(|event| once.meet(event) == Known::New));
     once.end(read.ends);
     newest.add(logs::moments(&events, &relations));
     let mut moments = Vec::from(newest.moments);
@@ -96,6 +99,47 @@ fn gaps(read: &LogRead) -> Vec<String> {
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| format!("{}: {}: {what}", read.name, counted(number, "line")));
     stopped.chain(amiss).collect()
+}
+
+/// Deadlocks that the server has found, and whose error isn't there (yet): a function caught it, so the log has no circle.
+#[derive(Default)]
+struct Found {
+    open: BTreeMap<Pid, LogEvent>,
+}
+
+impl Found {
+    /// The error follows at once.
+    const SOON: TimeDelta = TimeDelta::seconds(10);
+
+    /// Those whose error doesn't come any more.
+    fn meet(&mut self, event: &LogEvent) -> Vec<LogEvent> {
+        let mut over = Vec::new();
+        match (&event.what, event.pid) {
+            (LogWhat::LockWait(wait), Some(pid)) if wait.stage == LogWaitStage::Deadlock => {
+                let bare = LogEvent {
+                    what: LogWhat::BareDeadlock,
+                    sqlstate: Some(DEADLOCK.into()),
+                    ..event.clone()
+                };
+                over.extend(self.open.insert(pid, bare));
+            }
+            (LogWhat::Deadlock(_) | LogWhat::BareDeadlock, Some(pid)) => {
+                self.open.remove(&pid);
+            }
+            _ => {}
+        }
+        if let Some(now) = event.at {
+            let is_old = |_: &Pid, open: &mut LogEvent| {
+                open.at.is_some_and(|at| now.utc() - at.utc() > Self::SOON)
+            };
+            over.extend(self.open.extract_if(.., is_old).map(|(_, event)| event));
+        }
+        over
+    }
+
+    fn rest(self) -> impl Iterator<Item = LogEvent> {
+        self.open.into_values()
+    }
 }
 
 /// The newest are what a timeline needs.

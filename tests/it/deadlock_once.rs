@@ -186,3 +186,43 @@ fn what_of_a_log_is_unknown_is_a_gap() {
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("not read to its end"), "{text}");
 }
+
+/// A function that catches the error leaves the line that the deadlock was found, and no circle.
+#[test]
+fn one_that_a_function_caught_is_told_by_a_postmortem_too() {
+    let line = |second: i32, pid: i32, label: &str, text: &str| {
+        format!("2026-11-29 19:16:{second:02}.000 UTC [{pid}] {label}:  {text}\n")
+    };
+    let found = |second, pid| {
+        let text = "detected deadlock while waiting for ShareLock on transaction 9 after 50.123 ms";
+        line(second, pid, "LOG", &format!("process {pid} {text}"))
+            + &line(
+                second,
+                pid,
+                "DETAIL",
+                "Process holding the lock: 13. Wait queue: .",
+            )
+            + &line(second, pid, "STATEMENT", "select swap()")
+    };
+    let error = |second, pid| line(second, pid, "ERROR", "deadlock detected");
+    let cases = [
+        (found(1, 11) + &error(1, 11), 1),
+        (found(1, 11), 1),
+        // Of two that one session meets, one error; and others after it.
+        (found(1, 11) + &found(2, 11) + &error(2, 11), 2),
+        (
+            found(1, 11) + &found(2, 12) + &error(3, 12) + &found(40, 11),
+            3,
+        ),
+    ];
+    for (log, count) in cases {
+        let (folder, path) = temporary("a.log", log.as_bytes());
+        let (code, text, err) = report(folder.path(), &[&path], &["--prefix", "%m [%p] "]);
+        assert_eq!(code, 0, "{err}");
+        let told = match count {
+            1 => "tells of 1 deadlock,".to_owned(),
+            n => format!("tells of {n} deadlocks,"),
+        };
+        assert!(text.contains(&told), "{log}{text}");
+    }
+}
