@@ -262,10 +262,9 @@ async fn looked_twice(fleet: &mut Fleet, now: Timestamp) -> Result<Json, String>
     }
     fleet.state_unreached(&mut coverage);
     let granted = looked.first().map_or(&[][..], |node| &node.rights);
-    coverage.missing_permissions = granted
-        .iter()
-        .filter_map(|right| right.grant.clone())
-        .collect();
+    for grant in granted.iter().filter_map(|right| right.grant.clone()) {
+        coverage.lacks(grant);
+    }
     let report: RedisReport<Info> = info::report(now, fleet.target.clone(), coverage, looked);
     json(&report)
 }

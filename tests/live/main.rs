@@ -31,6 +31,7 @@ mod queues_counts;
 mod queues_libraries;
 mod readme;
 mod redis;
+mod redis_down;
 mod redis_fake;
 mod redis_keys;
 mod redis_places;

@@ -89,6 +89,14 @@ fn other_hint(what: &str) -> Option<&'static str> {
         Some(
             "the same command again when the script has ended; SCRIPT KILL ends one that has written nothing",
         )
+    } else if what.starts_with("CLUSTERDOWN") {
+        Some(
+            "start the primary that is lost, or have a replica of it take over: CLUSTER FAILOVER TAKEOVER, asked of the replica",
+        )
+    } else if what.starts_with("MASTERDOWN") {
+        Some(
+            "its primary itself; or let it tell what it has: CONFIG SET replica-serve-stale-data yes",
+        )
     } else if what.contains("protected mode") {
         Some("from the host itself, or with a password: ACL SETUSER default '>PASSWORD'")
     } else if what.contains("DB index is out of range") {
@@ -173,6 +181,16 @@ impl Refused {
             return Self::Login("WRONGPASS: this user or password isn't accepted".into());
         }
         Self::Lost(plain(error))
+    }
+
+    /// All that is asked is refused for it: a script that runs for too long, a cluster or a link to the primary that is
+    /// down, no room for another client, protected mode.
+    pub fn is_for_all(&self) -> bool {
+        let text = self.text();
+        let begins = ["BUSY", "DENIED", "CLUSTERDOWN The cluster", "MASTERDOWN"];
+        matches!(self, Self::Loading(_))
+            || begins.iter().any(|begin| text.starts_with(begin))
+            || text.contains("max number of clients")
     }
 
     pub fn text(&self) -> &str {

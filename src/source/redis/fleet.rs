@@ -12,6 +12,7 @@ use super::address::{Kind, RedisAddress};
 use super::error::{NO_SUCH_PRIMARY, RedisError, Refused, answer};
 use super::info::Facts;
 use super::slot::slot;
+use super::state::{ClusterState, lost_primary};
 use super::value;
 use crate::model::{RedisCoverage, RedisMode, RedisTarget};
 
@@ -56,6 +57,10 @@ pub struct Fleet {
     pub slots_unserved: u32,
     /// Primaries of the cluster that couldn't be reached, and why.
     unreached: Vec<String>,
+    /// What makes all that is read doubtful, each under the name of its section.
+    troubles: Vec<(&'static str, String)>,
+    /// Whether the cluster is up isn't told to this login.
+    state_untold: bool,
     /// What the first node says of itself; `None` where this login may not ask.
     pub facts: Option<Facts>,
     pub limits: Limits,
@@ -256,6 +261,21 @@ impl Fleet {
         if !self.unreached.is_empty() {
             coverage.without("primaries", "failed", self.unreached.join("; "));
         }
+        for (section, why) in &self.troubles {
+            coverage.without(section, "down", why.clone());
+        }
+        if self.state_untold {
+            let why =
+                "CLUSTER INFO isn't permitted to this login: whether the cluster is up isn't known";
+            coverage.note("cluster", "skipped", why);
+            coverage.lacks(self.grant("+cluster|info"));
+        }
+    }
+
+    /// What an administrator says so that this login may.
+    pub fn grant(&self, rules: &str) -> String {
+        let user = self.target.user.as_deref().unwrap_or("default");
+        format!("ACL SETUSER {user} {rules}")
     }
 
     /// The place in `nodes` of the one that has this key, or would have it; `None`: nobody serves its slot.
@@ -294,12 +314,6 @@ async fn farewell(info: &ConnectionInfo, limits: Limits) -> Option<Refused> {
     tokio::time::timeout(limit, first).await.ok()?
 }
 
-/// All that is asked is refused for it: a script that runs for too long, no room for another client, protected mode.
-fn is_for_all(refused: &Refused) -> bool {
-    let text = refused.text();
-    text.starts_with("BUSY") || text.starts_with("DENIED") || text.contains("max number of clients")
-}
-
 /// Any refusal of a login is one, but that the server is full.
 fn login(refused: Refused) -> Refused {
     match refused {
@@ -330,7 +344,7 @@ pub async fn open(
         Err(refused @ (Refused::Loading(_) | Refused::Login(_))) => {
             return Err(refused.at(place));
         }
-        Err(refused) if is_for_all(&refused) => return Err(refused.at(place)),
+        Err(refused) if refused.is_for_all() => return Err(refused.at(place)),
         Err(_) => None,
     };
     if let Some(facts) = facts
@@ -361,6 +375,9 @@ pub async fn open(
     } else if address.kind == Kind::Cluster {
         return Err(Refused::Other("it isn't a node of a cluster".into()).at(place));
     }
+    let mut troubles: Vec<_> = rest.down.map(|why| ("cluster", why)).into_iter().collect();
+    let link = facts.as_ref().and_then(lost_primary);
+    troubles.extend(link.map(|why| ("primary_link", why)));
     let (host, port) = host_and_port(nodes.first().map(|node| node.client.get_connection_info()));
     let target = RedisTarget {
         name: name.map(str::to_owned),
@@ -381,6 +398,8 @@ pub async fn open(
         owners: rest.owners,
         slots_unserved: rest.slots_unserved,
         unreached: rest.unreached,
+        troubles,
+        state_untold: rest.state_untold,
         facts,
         limits,
     })
@@ -481,6 +500,9 @@ struct Primaries {
     owners: Vec<(RangeInclusive<u16>, usize)>,
     slots_unserved: u32,
     unreached: Vec<String>,
+    /// Why it refuses keys.
+    down: Option<String>,
+    state_untold: bool,
 }
 
 /// Opens every primary that serves slots, and tells which it serves, and how many slots nobody serves.
@@ -499,6 +521,7 @@ async fn primaries(
         .say("CLUSTER SLOTS")
         .await
         .map_err(|refused| refused.at(place))?;
+    let state = ClusterState::of(first).await;
     let (own_host, own_port) = host_and_port(Some(&info));
     let mut served = 0;
     let mut places: Vec<(String, u16)> = Vec::new();
@@ -566,9 +589,18 @@ async fn primaries(
         .filter_map(|(slots, place)| Some((slots, reached.binary_search(&place).ok()?)))
         .collect();
     *nodes = found;
+    // A primary that one node alone doesn't reach may be there all the same: unless we don't reach it either.
+    let doubted = if unreached.is_empty() {
+        0
+    } else {
+        state.doubted
+    };
+    let unserved = SLOTS.saturating_sub(served) + state.failed + doubted;
     Ok(Primaries {
         owners,
-        slots_unserved: u32::try_from(SLOTS.saturating_sub(served)).unwrap_or(0),
+        slots_unserved: u32::try_from(unserved.min(SLOTS)).unwrap_or(0),
         unreached,
+        down: state.down(),
+        state_untold: state.not_permitted,
     })
 }

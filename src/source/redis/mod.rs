@@ -19,6 +19,7 @@ mod sessions;
 mod slot;
 mod soft;
 mod stampede;
+mod state;
 mod value;
 mod walk;
 

@@ -465,7 +465,7 @@ fn tally(
             None => {}
             Some(Refused::NotPermitted(_)) => tally.not_permitted += 1,
             Some(Refused::Moved) => tally.moved += 1,
-            Some(refused @ Refused::Loading(_)) => return Err(refused.clone()),
+            Some(refused) if refused.is_for_all() => return Err(refused.clone()),
             Some(_) => tally.failed += 1,
         }
     }

@@ -65,9 +65,8 @@ async fn read(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<RedisReport
     }
     fleet.state_unreached(&mut coverage);
     let granted = looked.first().map_or(&[][..], |node| &node.rights);
-    coverage.missing_permissions = granted
-        .iter()
-        .filter_map(|right| right.grant.clone())
-        .collect();
+    for grant in granted.iter().filter_map(|right| right.grant.clone()) {
+        coverage.lacks(grant);
+    }
     Ok(info::report(taken_at, fleet.target, coverage, looked))
 }

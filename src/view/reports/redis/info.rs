@@ -36,7 +36,7 @@ impl Table<RedisHead> for Info {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const NODES: [Col; 22] = [
+        const NODES: [Col; 26] = [
             col("node", "node"),
             more("product"),
             col("version", "version"),
@@ -59,6 +59,10 @@ impl Table<RedisHead> for Info {
             more("hits"),
             more("misses"),
             more("instantaneous_ops_per_s"),
+            more("primary_link"),
+            more("primary_link_down_s"),
+            more("primary_sync_in_progress"),
+            more("cluster_state"),
         ];
         const RIGHTS: [Col; 4] = [
             col("command", "command"),
@@ -180,6 +184,9 @@ fn lines(node: &NodeInfo, style: Style) -> String {
         ),
     };
     rows.push(("slow log", slow));
+    rows.extend(link(node).map(|words| ("primary", words)));
+    let cluster = t.cluster_state.as_ref();
+    rows.extend(cluster.map(|state| ("cluster", format!("cluster_state:{state}"))));
     let mut out = String::new();
     for (name, text) in rows {
         out.push_str(&crate::view::cut(
@@ -221,6 +228,23 @@ fn hits(node: &NodeInfo) -> String {
         Some(pct) => format!("{lately}; {pct:.1} % since the start"),
         None => lately,
     }
+}
+
+/// A replica's link to its primary; `None`: it is none, or all is well.
+fn link(node: &NodeInfo) -> Option<String> {
+    let t = &node.totals;
+    let mut words = Vec::new();
+    if t.primary_link.as_deref().is_some_and(|link| link != "up") {
+        let since = t.primary_link_down_s;
+        words.push(since.map_or_else(
+            || "the link to it is down".into(),
+            |s| format!("the link to it is down for {s} s"),
+        ));
+    }
+    if t.primary_sync_in_progress == Some(true) {
+        words.push("a sync with it is going on".into());
+    }
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn pct(pct: Option<f64>) -> String {
