@@ -57,7 +57,11 @@ fn login_hint(what: &str) -> String {
 /// What is behind an error of the network or of TLS, mostly.
 fn unreachable_hint(what: &str) -> &'static str {
     let has = |text: &str| what.contains(text);
-    if has("CertificateRequired") {
+    if has(CLOSED) {
+        "it is gone, or was restarted: the same command again when it is up; its log tells why"
+    } else if has(OWN_CA) {
+        "--cacert with the certificate of an authority that has signed the server's, made without CA:TRUE; or --insecure"
+    } else if has("CertificateRequired") {
         "the server wants a certificate of ours: --cert FILE --key FILE"
     } else if has("certificate") || has("UnknownIssuer") {
         "--cacert FILE with the certificate of who has signed the server's, or --insecure"
@@ -73,6 +77,12 @@ fn unreachable_hint(what: &str) -> &'static str {
         "is the server up and listening there, and is the way open? (--redis, REDIS_URL)"
     }
 }
+
+/// Of a connection over which something was answered already: it spoke our language.
+const CLOSED: &str = "the server closed the connection";
+/// What the TLS library calls `CaUsedAsEndEntity`.
+const OWN_CA: &str =
+    "the certificate is a CA's and the server's own at once, which isn't accepted here";
 
 /// A sentinel's answer to a name that it doesn't know, in our words.
 pub const NO_SUCH_PRIMARY: &str = "the sentinels know of no primary";
@@ -166,6 +176,22 @@ impl Refused {
         }
     }
 
+    /// The same of a connection over which something was answered before.
+    #[must_use]
+    pub fn in_mid_run(self) -> Self {
+        let is_silent = |what: &str| {
+            ["no answer in time", "arse error", "nexpected"]
+                .iter()
+                .any(|other| what.contains(other))
+        };
+        match self {
+            Self::Lost(what) if !is_silent(&what) && !what.starts_with(CLOSED) => {
+                Self::Lost(format!("{CLOSED} ({what})"))
+            }
+            other => other,
+        }
+    }
+
     pub fn of_call(error: &redis::RedisError) -> Self {
         if let Some(code) = error.code() {
             let detail = error.detail();
@@ -226,9 +252,13 @@ fn plain(error: &redis::RedisError) -> String {
     if error.is_timeout() {
         return "no answer in time".into();
     }
-    error
+    let said = error
         .detail()
-        .map_or_else(|| error.to_string(), str::to_owned)
+        .map_or_else(|| error.to_string(), str::to_owned);
+    if said.contains("CaUsedAsEndEntity") {
+        return OWN_CA.into();
+    }
+    said
 }
 
 fn words(code: &str, detail: Option<&str>) -> String {
@@ -256,6 +286,10 @@ mod tests {
         let said = |what: &str| Refused::Other(what.into());
         for (refused, tried) in [
             (lost("Connection refused (os error 111)"), "listening there"),
+            (lost("broken pipe"), "rediss://"),
+            (lost("broken pipe").in_mid_run(), "was restarted"),
+            (lost("no answer in time").in_mid_run(), "is it stopped"),
+            (lost(OWN_CA), "CA:TRUE"),
             (said("ERR DB index is out of range"), "CONFIG GET databases"),
             (
                 said("ERR SELECT is not allowed in cluster mode"),

@@ -32,18 +32,33 @@ pub struct Node {
     pub(super) lookups: u64,
     /// It didn't answer: whoever asks many things one after another needn't wait for each.
     pub(super) silent: Option<Refused>,
+    /// Something came back over it.
+    answered: bool,
 }
 
 /// Commands that are on their way.
-pub(super) struct Sent(tokio::task::JoinHandle<redis::RedisResult<Vec<Value>>>);
+pub(super) struct Sent {
+    answers: tokio::task::JoinHandle<redis::RedisResult<Vec<Value>>>,
+    /// Something was answered before over this connection.
+    after_others: bool,
+}
 
 impl Sent {
     /// An answer each.
     pub async fn answered(self) -> Result<Vec<Value>, Refused> {
-        match self.0.await {
-            Ok(values) => values.map_err(|error| Refused::of_call(&error)),
+        match self.answers.await {
+            Ok(values) => values.map_err(|error| told(&error, self.after_others)),
             Err(_) => Err(Refused::Lost("the question was given up".into())),
         }
+    }
+}
+
+fn told(error: &redis::RedisError, after_others: bool) -> Refused {
+    let refused = Refused::of_call(error);
+    if after_others {
+        refused.in_mid_run()
+    } else {
+        refused
     }
 }
 
@@ -143,6 +158,7 @@ impl Node {
             commands: 0,
             lookups: 0,
             silent: None,
+            answered: false,
         })
     }
 
@@ -157,7 +173,9 @@ impl Node {
         }
         self.commands += 1;
         let value = self.link.req_packed_command(&command).await;
-        answer(value.map_err(|error| Refused::of_call(&error))?)
+        let value = value.map_err(|error| told(&error, self.answered))?;
+        self.answered = true;
+        answer(value)
     }
 
     /// One command of plain words.
@@ -180,7 +198,9 @@ impl Node {
         }
         self.commands += count as u64;
         let values = self.link.req_packed_commands(commands, 0, count).await;
-        values.map_err(|error| Refused::of_call(&error))
+        let values = values.map_err(|error| told(&error, self.answered))?;
+        self.answered = true;
+        Ok(values)
     }
 
     /// Sends several commands without waiting for their answers. What is sent first is answered first.
@@ -188,9 +208,12 @@ impl Node {
         let count = commands.len();
         self.commands += count as u64;
         let mut link = self.link.clone();
-        Sent(tokio::spawn(async move {
-            link.req_packed_commands(&commands, 0, count).await
-        }))
+        Sent {
+            answers: tokio::spawn(
+                async move { link.req_packed_commands(&commands, 0, count).await },
+            ),
+            after_others: self.answered,
+        }
     }
 
     /// A second connection, for what can't be asked over the first.

@@ -13,13 +13,15 @@ use crate::view::sanitize::clean;
 use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table<RedisHead> for Info {
-    fn table(&self, _: &RedisHead, style: Style) -> String {
+    fn table(&self, head: &RedisHead, style: Style) -> String {
+        let slow_log = head.coverage.sections.get("slow_log");
+        let unread = slow_log.and_then(|note| note.why.as_deref());
         let mut out = String::new();
         for node in &self.info {
             if self.info.len() > 1 {
                 out.push_str(&format!("\n{}\n", style.strong(&clean(&node.node))));
             }
-            out.push_str(&lines(node, style));
+            out.push_str(&lines(node, unread, style));
         }
         if let Some(node) = self.info.first().filter(|node| !node.rights.is_empty()) {
             out.push('\n');
@@ -107,7 +109,8 @@ impl Table<RedisHead> for Info {
     }
 }
 
-fn lines(node: &NodeInfo, style: Style) -> String {
+/// `unread`: why the slow log wasn't read, where it isn't that it isn't permitted.
+fn lines(node: &NodeInfo, unread: Option<&str>, style: Style) -> String {
     let t = &node.totals;
     let number = |value: Option<u64>| value.map_or_else(|| NONE.into(), thousands);
     let memory = match (t.used_memory_bytes, t.maxmemory_bytes) {
@@ -176,7 +179,7 @@ fn lines(node: &NodeInfo, style: Style) -> String {
         ),
     ];
     let slow = match (&node.slow_log, t.slow_log_entries) {
-        (None, _) => "not permitted".into(),
+        (None, _) => unread.unwrap_or("not permitted").to_owned(),
         (Some(entries), _) if entries.is_empty() => "empty".into(),
         (Some(entries), all) => format!(
             "{}; the newest:",
