@@ -33,6 +33,7 @@ mod readme;
 mod redis;
 mod redis_down;
 mod redis_fake;
+mod redis_grants;
 mod redis_keys;
 mod redis_places;
 mod redis_refusals;

@@ -176,6 +176,40 @@ impl Refused {
         }
     }
 
+    /// With the name of who is refused, where the server doesn't say it (Redis 6, channels).
+    #[must_use]
+    pub fn of_user(self, user: &str) -> Self {
+        match self {
+            Self::NotPermitted(what) => Self::NotPermitted(
+                what.replacen(
+                    "NOPERM this user has no",
+                    &format!("NOPERM User {user} has no"),
+                    1,
+                )
+                .replacen(
+                    "NOPERM No permissions",
+                    &format!("NOPERM User {user} has no permissions"),
+                    1,
+                ),
+            ),
+            other => other,
+        }
+    }
+
+    /// What grants the command that was refused; `None`: it isn't a command that is.
+    pub fn rule(&self) -> Option<String> {
+        let Self::NotPermitted(what) = self else {
+            return None;
+        };
+        let (command, _) = what.split_once(" to run the '")?.1.split_once('\'')?;
+        Some(match command {
+            // Redis 6 names the first word.
+            "memory" => "+memory|usage".into(),
+            "object" => "+object|freq".into(),
+            command => format!("+{command}"),
+        })
+    }
+
     /// The same of a connection over which something was answered before.
     #[must_use]
     pub fn in_mid_run(self) -> Self {
@@ -306,6 +340,33 @@ mod tests {
         ] {
             let hint = refused.at("cache").hint().expect("a hint");
             assert!(hint.contains(tried), "{hint}");
+        }
+    }
+
+    #[test]
+    fn who_is_refused_and_what_grants_it() {
+        let refused = |what: &str| Refused::NotPermitted(what.into()).of_user("ro");
+        for (what, rule, grants) in [
+            (
+                "NOPERM this user has no permissions to run the 'memory' command or its subcommand",
+                Some("+memory|usage"),
+                "ro '+memory'",
+            ),
+            (
+                "NOPERM User ro has no permissions to run the 'scan' command",
+                Some("+scan"),
+                "ro '+scan'",
+            ),
+            (
+                "NOPERM No permissions to access a channel: &x",
+                None,
+                "ro '&x'",
+            ),
+        ] {
+            let refused = refused(what);
+            assert_eq!(refused.rule().as_deref(), rule, "{what}");
+            let hint = refused.at("cache").hint().expect("a hint");
+            assert!(hint.ends_with(&format!("ACL SETUSER {grants}")), "{hint}");
         }
     }
 

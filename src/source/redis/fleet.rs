@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, Value};
-use tokio::io::AsyncReadExt as _;
-use tokio::net::{TcpStream, UnixStream};
 
 use super::address::{Kind, RedisAddress};
 use super::error::{NO_SUCH_PRIMARY, RedisError, Refused, answer};
+use super::farewell::farewell;
 use super::info::Facts;
 use super::slot::slot;
 use super::state::{ClusterState, lost_primary};
@@ -175,7 +174,7 @@ impl Node {
         let value = self.link.req_packed_command(&command).await;
         let value = value.map_err(|error| told(&error, self.answered))?;
         self.answered = true;
-        answer(value)
+        answer(value).map_err(|refused| refused.of_user(self.user()))
     }
 
     /// One command of plain words.
@@ -243,25 +242,9 @@ impl Node {
 }
 
 impl Fleet {
-    /// Asks every node to leave counters and idle times alone for this connection: Redis 7.2, every Valkey.
-    pub async fn no_touch(&mut self) -> bool {
-        let mut all = true;
-        for node in &mut self.nodes {
-            all &= node.say("CLIENT NO-TOUCH ON").await.is_ok();
-        }
-        all
-    }
-
     /// `maxmemory_policy`, by the first node.
     pub fn policy(&self) -> Option<String> {
         self.facts.as_ref()?.word("maxmemory_policy")
-    }
-
-    /// No key is evicted for how seldom or how long ago it was used: a look at one changes nothing for another.
-    pub fn idle_decides_nothing(&self) -> bool {
-        self.policy().is_some_and(|policy| {
-            matches!(policy.as_str(), "noeviction" | "volatile-ttl") || policy.ends_with("-random")
-        })
     }
 
     /// From here on the own effect is counted anew: of a report that isn't the first over this connection.
@@ -310,31 +293,6 @@ impl Fleet {
         let owner = self.owners.iter().find(|(slots, _)| slots.contains(&slot));
         owner.map(|(_, node)| *node)
     }
-}
-
-/// What a server says before it hangs up on whoever connects: that it is full, or in protected mode. Nothing was asked, so
-/// the client has dropped it.
-async fn farewell(info: &ConnectionInfo, limits: Limits) -> Option<Refused> {
-    let first = async {
-        let mut said = [0; 512];
-        let length = match info.addr() {
-            ConnectionAddr::Tcp(host, port) => {
-                let mut link = TcpStream::connect((host.as_str(), *port)).await.ok()?;
-                link.read(&mut said).await.ok()?
-            }
-            ConnectionAddr::Unix(path) => {
-                let mut link = UnixStream::connect(path).await.ok()?;
-                link.read(&mut said).await.ok()?
-            }
-            _ => return None,
-        };
-        let said = String::from_utf8_lossy(&said[..length]).into_owned();
-        let line = said.strip_prefix('-')?.lines().next()?;
-        let sentence = line.split(". ").next().unwrap_or(line);
-        Some(Refused::Other(sentence.to_owned()))
-    };
-    let limit = limits.answer.min(Duration::from_secs(1));
-    tokio::time::timeout(limit, first).await.ok()?
 }
 
 /// Any refusal of a login is one, but that the server is full.
