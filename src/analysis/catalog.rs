@@ -39,6 +39,7 @@ pub fn in_words(id: FindingId) -> &'static str {
         FindingId::LockDeadlocks => "deadlocks",
         FindingId::QueryStorm => "one statement in many sessions at once",
         FindingId::HorizonHeld => "a held back xmin horizon",
+        FindingId::RedisClusterDown => "a cluster of Redis that is down",
         FindingId::RedisNearLimit => "a Redis near one of its limits",
         FindingId::RedisExpiryCliff => "many keys that expire at once",
         FindingId::RedisLockTtl => "rebuild locks with a TTL that doesn't fit",
@@ -224,6 +225,16 @@ pub fn entry(id: FindingId) -> Entry {
             "VACUUM can't remove rows that died since: tables grow, and transaction ids run towards wraparound.",
             "stanch pg horizon lists what holds it, oldest first, with the way to let it go.",
             "Timeouts for transactions, max_slot_wal_keep_size for slots, an alert on the age of the oldest xmin.",
+        ),
+        FindingId::RedisClusterDown => make(
+            "critical: cluster_state is fail, or slots are served by no primary",
+            None,
+            "A primary is gone and no replica has taken its place. By default all of the cluster then refuses every key \
+             (CLUSTERDOWN), not only those of the lost slots, and what it was to keep away from the database goes there.",
+            "Start the lost primary, or have a replica of it take over (CLUSTER FAILOVER TAKEOVER, asked of the replica); \
+             redis-cli --cluster check HOST:PORT names the slots that nobody serves.",
+            "A replica for each primary, on another host; cluster-require-full-coverage no where a part of the keys is better \
+             than none; an alert on cluster_state.",
         ),
         FindingId::RedisNearLimit => make(
             "warning from 85 %, critical from 95 % of maxclients, or of maxmemory where nothing may be evicted",

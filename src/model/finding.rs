@@ -80,6 +80,7 @@ finding_ids! {
     LockDeadlocks = "lock.deadlocks",
     QueryStorm = "query.storm",
     HorizonHeld = "horizon.held",
+    RedisClusterDown = "redis.cluster_down",
     RedisNearLimit = "redis.near_limit",
     RedisExpiryCliff = "redis.expiry_cliff",
     RedisLockTtl = "redis.lock_ttl",

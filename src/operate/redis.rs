@@ -83,8 +83,8 @@ pub async fn read(
     watch: &dyn Watch,
 ) -> Result<Json, String> {
     let now = match redis::time(fleet).await {
-        Some(now) => now,
-        None => clock(),
+        Ok(now) => now,
+        Err(_) => clock(),
     };
     let patterns: Vec<Pattern> = config
         .groups
@@ -256,16 +256,15 @@ async fn looked_twice(fleet: &mut Fleet, now: Timestamp) -> Result<Json, String>
             first,
             second,
             between: begun.elapsed().into(),
-            slow_log: redis::slow_log(node, SLOW).await,
+            slow_log: redis::slow_log(node, SLOW).await.ok(),
             rights: redis::rights(node).await.map_err(|e| e.text().to_owned())?,
         });
     }
     fleet.state_unreached(&mut coverage);
     let granted = looked.first().map_or(&[][..], |node| &node.rights);
-    coverage.missing_permissions = granted
-        .iter()
-        .filter_map(|right| right.grant.clone())
-        .collect();
+    for grant in granted.iter().filter_map(|right| right.grant.clone()) {
+        coverage.lacks(grant);
+    }
     let report: RedisReport<Info> = info::report(now, fleet.target.clone(), coverage, looked);
     json(&report)
 }

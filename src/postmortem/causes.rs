@@ -63,7 +63,9 @@ impl Cause {
                 "a cache stampede: many keys expire at once, or one is read by everybody"
             }
             Self::WorkerBacklog => "a worker backlog: jobs come faster than they are done",
-            Self::RedisLimit => "Redis at a limit of its own: memory or clients",
+            Self::RedisLimit => {
+                "Redis at a limit of its own (memory, clients), or its cluster down"
+            }
         }
     }
 
@@ -90,7 +92,7 @@ impl Cause {
                 FindingId::RedisLockTtl,
             ],
             Self::WorkerBacklog => &[FindingId::QueueBacklog, FindingId::QueueDeadLetters],
-            Self::RedisLimit => &[FindingId::RedisNearLimit],
+            Self::RedisLimit => &[FindingId::RedisClusterDown, FindingId::RedisNearLimit],
             _ => &[],
         }
     }

@@ -334,7 +334,7 @@ async fn a_login_that_may_only_read() {
     ]);
     let now = Timestamp::new("2026-11-30T10:48:00Z".parse().expect("a time"));
     let mut reader = open(&made.url.replace("//", "//reader:pw@")).await;
-    assert!(reader.facts.is_none() && redis::time(&mut reader).await.is_none());
+    assert!(reader.facts.is_none() && redis::time(&mut reader).await.is_err());
     let (rows, coverage) = queues(&mut reader, now, &Nobody, ALL).await;
     assert!(rows.iter().all(|row| row.refused.is_none()), "{rows:#?}");
     let a = row(&rows, "a");

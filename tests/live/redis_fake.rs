@@ -196,6 +196,62 @@ fn a_server_that_dies_in_the_middle() {
 }
 
 #[test]
+fn a_server_that_dies_after_it_has_answered_spoke_our_language() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let fake = fake(move |command| match command {
+        // Each run asks it when it opens, and twice for the report.
+        "INFO" if asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 => None,
+        _ => healthy(command, PAGES),
+    });
+    let run = stanch(&fake.url, &["info", "--sample", "10ms"]).expect_code(3);
+    assert!(
+        run.stderr.contains("the server closed the connection")
+            && run.stderr.contains("was restarted")
+            && !run.stderr.contains("rediss://"),
+        "{run:?}"
+    );
+    let silent = self::fake(|_| None);
+    let run = stanch(&silent.url, &["info"]).expect_code(3);
+    assert!(run.stderr.contains("rediss://"), "{run:?}");
+    let dying = self::fake(|command| match command {
+        "SCAN 5 COUNT 1000" => None,
+        _ => healthy(command, PAGES),
+    });
+    let run = stanch(&dying.url, &["expiry", "--full"]).expect_code(3);
+    let closed = "keys seen: the server closed the connection";
+    assert!(run.stdout.contains(closed), "{run:?}");
+}
+
+#[test]
+fn a_clock_and_a_slow_log_that_are_not_told_for_another_reason_than_rights() {
+    let said = |answer: &'static [u8]| {
+        let fake = fake(move |command| match command {
+            "TIME" | "SLOWLOG LEN" => Some(answer.to_vec()),
+            _ if command.starts_with("SLOWLOG GET") => Some(answer.to_vec()),
+            _ => healthy(command, PAGES),
+        });
+        stanch(&fake.url, &["info", "--sample", "10ms"])
+    };
+    let busy = said(b"-BUSY Redis is busy running a script.\r\n");
+    assert!(
+        busy.stderr.contains("times are this machine's: BUSY") && !busy.stderr.contains("+time"),
+        "{busy:?}"
+    );
+    assert!(busy.stdout.contains("slow log  BUSY"), "{busy:?}");
+    let renamed = said(b"-ERR unknown command 'TIME'\r\n");
+    assert!(
+        renamed.stderr.contains("the server has no TIME") && !renamed.stderr.contains("+time"),
+        "{renamed:?}"
+    );
+    let refused = said(b"-NOPERM User default has no permissions to run the 'time' command\r\n");
+    assert!(refused.stderr.contains("(+time)"), "{refused:?}");
+    assert!(
+        refused.stdout.contains("slow log  not permitted"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn keys_that_vanish_and_answers_of_older_versions() {
     let fake = fake(|command| match command {
         "OBJECT FREQ a" => Some(b"$-1\r\n".to_vec()),

@@ -7,7 +7,7 @@ use super::stampede::Stampede;
 use crate::analysis::{catalog, redis_command, triage::Finding};
 use crate::model::{
     FindingId, Guarded, Millis, Percent, Protection, RedisCoverage, RedisInfo, RedisTarget,
-    Severity, Snapshot, Timestamp, counted, thousands,
+    Severity, Snapshot, Stopped, Timestamp, counted, thousands,
 };
 
 /// All that was seen in one look.
@@ -53,6 +53,9 @@ impl RedisPart {
             .is_some_and(|coverage| coverage.complete)
     }
 }
+
+/// Sections of the coverage that make all that was read doubtful.
+const DOUBTS: [&str; 2] = ["cluster", "primary_link"];
 
 /// A counter of so much is of a key that is read about a hundred thousand times in some minutes (lfu-log-factor 10).
 const HOT: u8 = 140;
@@ -113,6 +116,9 @@ impl Look {
                 .unwrap_or("of an unknown version"),
             self.target.label()
         )];
+        // Before its first colon it says what is down.
+        let down = DOUBTS.map(|section| self.coverage.is_down(section)?.split_once(": "));
+        words.extend(down.into_iter().flatten().map(|(what, _)| what.to_owned()));
         if let Some(keys) = self.coverage.keys_seen {
             words.push(counted(keys, "key"));
         }
@@ -145,6 +151,7 @@ impl Look {
 
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = Vec::new();
+        found.extend(self.cluster_down());
         found.extend(self.near_limit());
         found.extend(self.cliffs());
         found.extend(self.locks());
@@ -165,11 +172,21 @@ impl Look {
                 .coverage
                 .keys_seen
                 .map_or_else(|| "some".into(), thousands);
-            unknown.push(format!(
+            let mut line = format!(
                 "redis.expiry_cliff, redis.lock_ttl, redis.hot_key: {seen} keys were seen, not all"
-            ));
+            );
+            for why in DOUBTS
+                .iter()
+                .filter_map(|section| self.coverage.is_down(section))
+            {
+                line.push_str(&format!("; {why}"));
+            }
+            if let Some(why) = self.unreached() {
+                line.push_str(&format!("; {why}"));
+            }
+            unknown.push(line);
         }
-        if self.hottest.is_none() {
+        if self.hottest.is_none() && !self.refuses_keys() {
             unknown.push("redis.hot_key: the server has no LFU counters (stanch redis hotkeys says what would tell)".into());
         }
         unknown
@@ -194,6 +211,56 @@ impl Look {
             next: vec![redis_command(next, &self.target)],
             runbook: catalog::runbook(id).map(Into::into),
         }
+    }
+
+    /// Primaries of the cluster that couldn't be asked, and why.
+    fn unreached(&self) -> Option<&str> {
+        self.coverage.sections.get("primaries")?.why.as_deref()
+    }
+
+    /// Told by the cluster itself, or, where this login may not ask it, by what its keys are refused for.
+    fn refuses_keys(&self) -> bool {
+        let refused = |stopped: &Stopped| matches!(stopped, Stopped::Failed(why) if why.starts_with("CLUSTERDOWN"));
+        self.coverage.is_down("cluster").is_some()
+            || self
+                .coverage
+                .nodes
+                .iter()
+                .any(|node| node.stopped.as_ref().is_some_and(refused))
+    }
+
+    fn cluster_down(&self) -> Option<Finding> {
+        let is_down = self.refuses_keys();
+        let unserved = self.coverage.slots_unserved;
+        let slots = format!(
+            "{} of 16,384 slots are served by no primary",
+            thousands(unserved.into())
+        );
+        let what = match (is_down, unserved) {
+            (true, _) => "the Redis cluster is down",
+            (false, 0) => return None,
+            (false, _) => slots.as_str(),
+        };
+        let title = match self.unreached() {
+            Some(why) => format!("{what}: {why}"),
+            None => what.to_owned(),
+        };
+        let mut evidence: Vec<String> = self
+            .coverage
+            .is_down("cluster")
+            .map(str::to_owned)
+            .into_iter()
+            .collect();
+        if unserved > 0 {
+            evidence.push(slots.clone());
+        }
+        Some(self.find(
+            FindingId::RedisClusterDown,
+            Severity::Critical,
+            title,
+            evidence,
+            "info",
+        ))
     }
 
     fn near_limit(&self) -> Option<Finding> {

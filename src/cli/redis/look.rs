@@ -82,8 +82,8 @@ pub async fn see(
     looker: &dyn Watch,
 ) -> Result<Look, String> {
     let taken_at = match time(fleet).await {
-        Some(at) => at,
-        None => clock(),
+        Ok(at) => at,
+        Err(_) => clock(),
     };
     let place = fleet.target.label();
     let counters = match probe_lfu(fleet).await {

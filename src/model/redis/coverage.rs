@@ -160,6 +160,19 @@ impl RedisCoverage {
             .insert(section.into(), SectionNote { status, why });
     }
 
+    /// What would have to be granted; each once.
+    pub fn lacks(&mut self, grant: String) {
+        if !self.missing_permissions.contains(&grant) {
+            self.missing_permissions.push(grant);
+        }
+    }
+
+    /// Why all that was read is doubtful: the cluster is down, or the link to the primary.
+    pub fn is_down(&self, section: &str) -> Option<&str> {
+        let note = self.sections.get(section)?;
+        (note.status == "down").then_some(note.why.as_deref()?)
+    }
+
     /// Why a part wasn't looked at.
     pub fn skipped(&self, section: &str) -> Option<&str> {
         let note = self.sections.get(section)?;

@@ -29,6 +29,14 @@ pub struct RedisInfo {
     pub instantaneous_ops_per_s: Option<u64>,
     /// Over all of its databases.
     pub keys: Option<u64>,
+    /// Of a replica: `up` or `down`.
+    pub primary_link: Option<String>,
+    /// How long it has been down.
+    pub primary_link_down_s: Option<u64>,
+    /// A replica is still reading all of its primary's data.
+    pub primary_sync_in_progress: Option<bool>,
+    /// Of a node of a cluster: `ok` or `fail`, by itself.
+    pub cluster_state: Option<String>,
     /// Entries of the slow log, where this login may ask for them.
     pub slow_log_entries: Option<u64>,
 }

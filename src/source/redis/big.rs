@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fleet::Fleet;
+use super::touch::{NO_TOUCH, NoTouch};
 use super::walk::{Answer, Budget, PerKey, Plan, Watch, walk};
 use crate::keys::{Absorb, GroupId, Grouped, Pattern, Top};
 use crate::model::{BigKey, GroupSum, KeyName, KeyType, RedisCoverage, TypeSum};
@@ -61,8 +62,8 @@ fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
 
 /// Walks all keys.
 pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Watch) -> BigPass {
-    let untouched = fleet.no_touch().await;
-    let counts = untouched || options.touch;
+    let no_touch = fleet.no_touch().await;
+    let counts = no_touch == NoTouch::On || options.touch;
     // TYPE and MEMORY USAGE touch nothing.
     let per_key: &[PerKey] = if counts {
         &[PerKey::Type, PerKey::Bytes, PerKey::Elements]
@@ -127,11 +128,14 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
         coverage.without("sizes", "failed", why.into());
     }
     if !counts {
-        coverage.note(
-            "elements",
-            "skipped",
-            "this server has no CLIENT NO-TOUCH (Redis 7.2): counting would raise each key's LFU counter; --touch counts all the same",
+        let why = format!(
+            "{}: counting would raise each key's LFU counter; --touch counts all the same",
+            fleet.why_touched(no_touch)
         );
+        coverage.note("elements", "skipped", &why);
+        if no_touch == NoTouch::NotPermitted {
+            coverage.lacks(fleet.grant(NO_TOUCH));
+        }
     }
     let (mut grouping, sums) = grouped.finish();
     let mut name = |key: &[u8]| {

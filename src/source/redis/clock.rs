@@ -5,10 +5,18 @@ use super::fleet::{Fleet, Node};
 use super::value;
 use crate::model::Timestamp;
 
-/// `TIME` of the first node; `None` where this login may not ask.
-pub async fn time(fleet: &mut Fleet) -> Option<Timestamp> {
-    let node = fleet.nodes.first_mut()?;
-    let parts = value::list(node.say("TIME").await.ok()?);
+/// `TIME` of the first node.
+///
+/// # Errors
+/// What it is refused for.
+pub async fn time(fleet: &mut Fleet) -> Result<Timestamp, Refused> {
+    let none = || Refused::Other("TIME tells no time".into());
+    let node = fleet.nodes.first_mut().ok_or_else(none)?;
+    let parts = value::list(node.say("TIME").await?);
+    read(&parts).ok_or_else(none)
+}
+
+fn read(parts: &[redis::Value]) -> Option<Timestamp> {
     let seconds = parts.first().and_then(value::int)?;
     let micros = parts.get(1).and_then(value::int)?;
     let at = chrono::DateTime::from_timestamp(seconds, u32::try_from(micros).ok()? * 1000)?;

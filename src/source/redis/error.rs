@@ -57,7 +57,11 @@ fn login_hint(what: &str) -> String {
 /// What is behind an error of the network or of TLS, mostly.
 fn unreachable_hint(what: &str) -> &'static str {
     let has = |text: &str| what.contains(text);
-    if has("CertificateRequired") {
+    if has(CLOSED) {
+        "it is gone, or was restarted: the same command again when it is up; its log tells why"
+    } else if has(OWN_CA) {
+        "--cacert with the certificate of an authority that has signed the server's, made without CA:TRUE; or --insecure"
+    } else if has("CertificateRequired") {
         "the server wants a certificate of ours: --cert FILE --key FILE"
     } else if has("certificate") || has("UnknownIssuer") {
         "--cacert FILE with the certificate of who has signed the server's, or --insecure"
@@ -74,6 +78,12 @@ fn unreachable_hint(what: &str) -> &'static str {
     }
 }
 
+/// Of a connection over which something was answered already: it spoke our language.
+const CLOSED: &str = "the server closed the connection";
+/// What the TLS library calls `CaUsedAsEndEntity`.
+const OWN_CA: &str =
+    "the certificate is a CA's and the server's own at once, which isn't accepted here";
+
 /// A sentinel's answer to a name that it doesn't know, in our words.
 pub const NO_SUCH_PRIMARY: &str = "the sentinels know of no primary";
 /// What a server is told to lack that can't count hot keys by itself.
@@ -88,6 +98,14 @@ fn other_hint(what: &str) -> Option<&'static str> {
     } else if what.starts_with("BUSY") {
         Some(
             "the same command again when the script has ended; SCRIPT KILL ends one that has written nothing",
+        )
+    } else if what.starts_with("CLUSTERDOWN") {
+        Some(
+            "start the primary that is lost, or have a replica of it take over: CLUSTER FAILOVER TAKEOVER, asked of the replica",
+        )
+    } else if what.starts_with("MASTERDOWN") {
+        Some(
+            "its primary itself; or let it tell what it has: CONFIG SET replica-serve-stale-data yes",
         )
     } else if what.contains("protected mode") {
         Some("from the host itself, or with a password: ACL SETUSER default '>PASSWORD'")
@@ -158,6 +176,56 @@ impl Refused {
         }
     }
 
+    /// With the name of who is refused, where the server doesn't say it (Redis 6, channels).
+    #[must_use]
+    pub fn of_user(self, user: &str) -> Self {
+        match self {
+            Self::NotPermitted(what) => Self::NotPermitted(
+                what.replacen(
+                    "NOPERM this user has no",
+                    &format!("NOPERM User {user} has no"),
+                    1,
+                )
+                .replacen(
+                    "NOPERM No permissions",
+                    &format!("NOPERM User {user} has no permissions"),
+                    1,
+                ),
+            ),
+            other => other,
+        }
+    }
+
+    /// What grants the command that was refused; `None`: it isn't a command that is.
+    pub fn rule(&self) -> Option<String> {
+        let Self::NotPermitted(what) = self else {
+            return None;
+        };
+        let (command, _) = what.split_once(" to run the '")?.1.split_once('\'')?;
+        Some(match command {
+            // Redis 6 names the first word.
+            "memory" => "+memory|usage".into(),
+            "object" => "+object|freq".into(),
+            command => format!("+{command}"),
+        })
+    }
+
+    /// The same of a connection over which something was answered before.
+    #[must_use]
+    pub fn in_mid_run(self) -> Self {
+        let is_silent = |what: &str| {
+            ["no answer in time", "arse error", "nexpected"]
+                .iter()
+                .any(|other| what.contains(other))
+        };
+        match self {
+            Self::Lost(what) if !is_silent(&what) && !what.starts_with(CLOSED) => {
+                Self::Lost(format!("{CLOSED} ({what})"))
+            }
+            other => other,
+        }
+    }
+
     pub fn of_call(error: &redis::RedisError) -> Self {
         if let Some(code) = error.code() {
             let detail = error.detail();
@@ -173,6 +241,16 @@ impl Refused {
             return Self::Login("WRONGPASS: this user or password isn't accepted".into());
         }
         Self::Lost(plain(error))
+    }
+
+    /// All that is asked is refused for it: a script that runs for too long, a cluster or a link to the primary that is
+    /// down, no room for another client, protected mode.
+    pub fn is_for_all(&self) -> bool {
+        let text = self.text();
+        let begins = ["BUSY", "DENIED", "CLUSTERDOWN The cluster", "MASTERDOWN"];
+        matches!(self, Self::Loading(_))
+            || begins.iter().any(|begin| text.starts_with(begin))
+            || text.contains("max number of clients")
     }
 
     pub fn text(&self) -> &str {
@@ -208,9 +286,13 @@ fn plain(error: &redis::RedisError) -> String {
     if error.is_timeout() {
         return "no answer in time".into();
     }
-    error
+    let said = error
         .detail()
-        .map_or_else(|| error.to_string(), str::to_owned)
+        .map_or_else(|| error.to_string(), str::to_owned);
+    if said.contains("CaUsedAsEndEntity") {
+        return OWN_CA.into();
+    }
+    said
 }
 
 fn words(code: &str, detail: Option<&str>) -> String {
@@ -238,6 +320,10 @@ mod tests {
         let said = |what: &str| Refused::Other(what.into());
         for (refused, tried) in [
             (lost("Connection refused (os error 111)"), "listening there"),
+            (lost("broken pipe"), "rediss://"),
+            (lost("broken pipe").in_mid_run(), "was restarted"),
+            (lost("no answer in time").in_mid_run(), "is it stopped"),
+            (lost(OWN_CA), "CA:TRUE"),
             (said("ERR DB index is out of range"), "CONFIG GET databases"),
             (
                 said("ERR SELECT is not allowed in cluster mode"),
@@ -254,6 +340,33 @@ mod tests {
         ] {
             let hint = refused.at("cache").hint().expect("a hint");
             assert!(hint.contains(tried), "{hint}");
+        }
+    }
+
+    #[test]
+    fn who_is_refused_and_what_grants_it() {
+        let refused = |what: &str| Refused::NotPermitted(what.into()).of_user("ro");
+        for (what, rule, grants) in [
+            (
+                "NOPERM this user has no permissions to run the 'memory' command or its subcommand",
+                Some("+memory|usage"),
+                "ro '+memory'",
+            ),
+            (
+                "NOPERM User ro has no permissions to run the 'scan' command",
+                Some("+scan"),
+                "ro '+scan'",
+            ),
+            (
+                "NOPERM No permissions to access a channel: &x",
+                None,
+                "ro '&x'",
+            ),
+        ] {
+            let refused = refused(what);
+            assert_eq!(refused.rule().as_deref(), rule, "{what}");
+            let hint = refused.at("cache").hint().expect("a hint");
+            assert!(hint.ends_with(&format!("ACL SETUSER {grants}")), "{hint}");
         }
     }
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, Value};
-use tokio::io::AsyncReadExt as _;
-use tokio::net::{TcpStream, UnixStream};
 
 use super::address::{Kind, RedisAddress};
 use super::error::{NO_SUCH_PRIMARY, RedisError, Refused, answer};
+use super::farewell::farewell;
 use super::info::Facts;
 use super::slot::slot;
+use super::state::{ClusterState, lost_primary};
 use super::value;
 use crate::model::{RedisCoverage, RedisMode, RedisTarget};
 
@@ -31,18 +31,33 @@ pub struct Node {
     pub(super) lookups: u64,
     /// It didn't answer: whoever asks many things one after another needn't wait for each.
     pub(super) silent: Option<Refused>,
+    /// Something came back over it.
+    answered: bool,
 }
 
 /// Commands that are on their way.
-pub(super) struct Sent(tokio::task::JoinHandle<redis::RedisResult<Vec<Value>>>);
+pub(super) struct Sent {
+    answers: tokio::task::JoinHandle<redis::RedisResult<Vec<Value>>>,
+    /// Something was answered before over this connection.
+    after_others: bool,
+}
 
 impl Sent {
     /// An answer each.
     pub async fn answered(self) -> Result<Vec<Value>, Refused> {
-        match self.0.await {
-            Ok(values) => values.map_err(|error| Refused::of_call(&error)),
+        match self.answers.await {
+            Ok(values) => values.map_err(|error| told(&error, self.after_others)),
             Err(_) => Err(Refused::Lost("the question was given up".into())),
         }
+    }
+}
+
+fn told(error: &redis::RedisError, after_others: bool) -> Refused {
+    let refused = Refused::of_call(error);
+    if after_others {
+        refused.in_mid_run()
+    } else {
+        refused
     }
 }
 
@@ -56,6 +71,10 @@ pub struct Fleet {
     pub slots_unserved: u32,
     /// Primaries of the cluster that couldn't be reached, and why.
     unreached: Vec<String>,
+    /// What makes all that is read doubtful, each under the name of its section.
+    troubles: Vec<(&'static str, String)>,
+    /// Whether the cluster is up isn't told to this login.
+    state_untold: bool,
     /// What the first node says of itself; `None` where this login may not ask.
     pub facts: Option<Facts>,
     pub limits: Limits,
@@ -138,6 +157,7 @@ impl Node {
             commands: 0,
             lookups: 0,
             silent: None,
+            answered: false,
         })
     }
 
@@ -152,7 +172,9 @@ impl Node {
         }
         self.commands += 1;
         let value = self.link.req_packed_command(&command).await;
-        answer(value.map_err(|error| Refused::of_call(&error))?)
+        let value = value.map_err(|error| told(&error, self.answered))?;
+        self.answered = true;
+        answer(value).map_err(|refused| refused.of_user(self.user()))
     }
 
     /// One command of plain words.
@@ -175,7 +197,9 @@ impl Node {
         }
         self.commands += count as u64;
         let values = self.link.req_packed_commands(commands, 0, count).await;
-        values.map_err(|error| Refused::of_call(&error))
+        let values = values.map_err(|error| told(&error, self.answered))?;
+        self.answered = true;
+        Ok(values)
     }
 
     /// Sends several commands without waiting for their answers. What is sent first is answered first.
@@ -183,9 +207,12 @@ impl Node {
         let count = commands.len();
         self.commands += count as u64;
         let mut link = self.link.clone();
-        Sent(tokio::spawn(async move {
-            link.req_packed_commands(&commands, 0, count).await
-        }))
+        Sent {
+            answers: tokio::spawn(
+                async move { link.req_packed_commands(&commands, 0, count).await },
+            ),
+            after_others: self.answered,
+        }
     }
 
     /// A second connection, for what can't be asked over the first.
@@ -215,25 +242,9 @@ impl Node {
 }
 
 impl Fleet {
-    /// Asks every node to leave counters and idle times alone for this connection: Redis 7.2, every Valkey.
-    pub async fn no_touch(&mut self) -> bool {
-        let mut all = true;
-        for node in &mut self.nodes {
-            all &= node.say("CLIENT NO-TOUCH ON").await.is_ok();
-        }
-        all
-    }
-
     /// `maxmemory_policy`, by the first node.
     pub fn policy(&self) -> Option<String> {
         self.facts.as_ref()?.word("maxmemory_policy")
-    }
-
-    /// No key is evicted for how seldom or how long ago it was used: a look at one changes nothing for another.
-    pub fn idle_decides_nothing(&self) -> bool {
-        self.policy().is_some_and(|policy| {
-            matches!(policy.as_str(), "noeviction" | "volatile-ttl") || policy.ends_with("-random")
-        })
     }
 
     /// From here on the own effect is counted anew: of a report that isn't the first over this connection.
@@ -256,6 +267,21 @@ impl Fleet {
         if !self.unreached.is_empty() {
             coverage.without("primaries", "failed", self.unreached.join("; "));
         }
+        for (section, why) in &self.troubles {
+            coverage.without(section, "down", why.clone());
+        }
+        if self.state_untold {
+            let why =
+                "CLUSTER INFO isn't permitted to this login: whether the cluster is up isn't known";
+            coverage.note("cluster", "skipped", why);
+            coverage.lacks(self.grant("+cluster|info"));
+        }
+    }
+
+    /// What an administrator says so that this login may.
+    pub fn grant(&self, rules: &str) -> String {
+        let user = self.target.user.as_deref().unwrap_or("default");
+        format!("ACL SETUSER {user} {rules}")
     }
 
     /// The place in `nodes` of the one that has this key, or would have it; `None`: nobody serves its slot.
@@ -267,37 +293,6 @@ impl Fleet {
         let owner = self.owners.iter().find(|(slots, _)| slots.contains(&slot));
         owner.map(|(_, node)| *node)
     }
-}
-
-/// What a server says before it hangs up on whoever connects: that it is full, or in protected mode. Nothing was asked, so
-/// the client has dropped it.
-async fn farewell(info: &ConnectionInfo, limits: Limits) -> Option<Refused> {
-    let first = async {
-        let mut said = [0; 512];
-        let length = match info.addr() {
-            ConnectionAddr::Tcp(host, port) => {
-                let mut link = TcpStream::connect((host.as_str(), *port)).await.ok()?;
-                link.read(&mut said).await.ok()?
-            }
-            ConnectionAddr::Unix(path) => {
-                let mut link = UnixStream::connect(path).await.ok()?;
-                link.read(&mut said).await.ok()?
-            }
-            _ => return None,
-        };
-        let said = String::from_utf8_lossy(&said[..length]).into_owned();
-        let line = said.strip_prefix('-')?.lines().next()?;
-        let sentence = line.split(". ").next().unwrap_or(line);
-        Some(Refused::Other(sentence.to_owned()))
-    };
-    let limit = limits.answer.min(Duration::from_secs(1));
-    tokio::time::timeout(limit, first).await.ok()?
-}
-
-/// All that is asked is refused for it: a script that runs for too long, no room for another client, protected mode.
-fn is_for_all(refused: &Refused) -> bool {
-    let text = refused.text();
-    text.starts_with("BUSY") || text.starts_with("DENIED") || text.contains("max number of clients")
 }
 
 /// Any refusal of a login is one, but that the server is full.
@@ -330,7 +325,7 @@ pub async fn open(
         Err(refused @ (Refused::Loading(_) | Refused::Login(_))) => {
             return Err(refused.at(place));
         }
-        Err(refused) if is_for_all(&refused) => return Err(refused.at(place)),
+        Err(refused) if refused.is_for_all() => return Err(refused.at(place)),
         Err(_) => None,
     };
     if let Some(facts) = facts
@@ -361,6 +356,9 @@ pub async fn open(
     } else if address.kind == Kind::Cluster {
         return Err(Refused::Other("it isn't a node of a cluster".into()).at(place));
     }
+    let mut troubles: Vec<_> = rest.down.map(|why| ("cluster", why)).into_iter().collect();
+    let link = facts.as_ref().and_then(lost_primary);
+    troubles.extend(link.map(|why| ("primary_link", why)));
     let (host, port) = host_and_port(nodes.first().map(|node| node.client.get_connection_info()));
     let target = RedisTarget {
         name: name.map(str::to_owned),
@@ -381,6 +379,8 @@ pub async fn open(
         owners: rest.owners,
         slots_unserved: rest.slots_unserved,
         unreached: rest.unreached,
+        troubles,
+        state_untold: rest.state_untold,
         facts,
         limits,
     })
@@ -481,6 +481,9 @@ struct Primaries {
     owners: Vec<(RangeInclusive<u16>, usize)>,
     slots_unserved: u32,
     unreached: Vec<String>,
+    /// Why it refuses keys.
+    down: Option<String>,
+    state_untold: bool,
 }
 
 /// Opens every primary that serves slots, and tells which it serves, and how many slots nobody serves.
@@ -499,6 +502,7 @@ async fn primaries(
         .say("CLUSTER SLOTS")
         .await
         .map_err(|refused| refused.at(place))?;
+    let state = ClusterState::of(first).await;
     let (own_host, own_port) = host_and_port(Some(&info));
     let mut served = 0;
     let mut places: Vec<(String, u16)> = Vec::new();
@@ -566,9 +570,18 @@ async fn primaries(
         .filter_map(|(slots, place)| Some((slots, reached.binary_search(&place).ok()?)))
         .collect();
     *nodes = found;
+    // A primary that one node alone doesn't reach may be there all the same: unless we don't reach it either.
+    let doubted = if unreached.is_empty() {
+        0
+    } else {
+        state.doubted
+    };
+    let unserved = SLOTS.saturating_sub(served) + state.failed + doubted;
     Ok(Primaries {
         owners,
-        slots_unserved: u32::try_from(SLOTS.saturating_sub(served)).unwrap_or(0),
+        slots_unserved: u32::try_from(unserved.min(SLOTS)).unwrap_or(0),
         unreached,
+        down: state.down(),
+        state_untold: state.not_permitted,
     })
 }

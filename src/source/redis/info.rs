@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::address::RedisAddress;
 use super::error::RedisError;
 use super::fleet::{Limits, Node, open};
+use super::state::ClusterState;
 use super::value;
 use crate::model::{RedisInfo, RedisRole};
 
@@ -29,9 +30,17 @@ pub async fn info(address: &RedisAddress, limits: Limits) -> Result<RedisInfo, R
 pub async fn node_info(node: &mut Node) -> Result<RedisInfo, super::error::Refused> {
     let text = value::text(&node.say("INFO").await?).unwrap_or_default();
     let slow_log = node.say("SLOWLOG LEN").await;
+    let told = read(&text);
+    let is_clustered = Facts::read(&text).number("cluster_enabled") == Some(1);
+    let cluster_state = if is_clustered {
+        ClusterState::of(node).await.state
+    } else {
+        None
+    };
     Ok(RedisInfo {
+        cluster_state,
         slow_log_entries: slow_log.ok().and_then(|len| value::uint(&len)),
-        ..read(&text)
+        ..told
     })
 }
 
@@ -120,6 +129,10 @@ fn read(text: &str) -> RedisInfo {
         rejected_connections: number("rejected_connections"),
         instantaneous_ops_per_s: number("instantaneous_ops_per_sec"),
         keys: facts.word("redis_version").is_some().then(|| facts.keys()),
+        primary_link: facts.word("master_link_status"),
+        primary_link_down_s: number("master_link_down_since_seconds"),
+        primary_sync_in_progress: number("master_sync_in_progress").map(|is| is == 1),
+        cluster_state: None,
         slow_log_entries: None,
     }
 }

@@ -163,7 +163,9 @@ async fn of_node(
     let listening = events.psubscribe(&pattern).await;
     listening.map_err(|error| match lost(error) {
         // The server doesn't say which.
-        Refused::NotPermitted(why) => Refused::NotPermitted(format!("{why}: &{pattern}")),
+        Refused::NotPermitted(why) => {
+            Refused::NotPermitted(format!("{why}: &{pattern}")).of_user(node.user())
+        }
         refused => refused,
     })?;
     let mut stream = events.into_on_message();

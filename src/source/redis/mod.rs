@@ -6,6 +6,7 @@ mod big;
 mod clock;
 mod error;
 mod expiry;
+mod farewell;
 mod fleet;
 mod groups;
 mod hot;
@@ -19,6 +20,8 @@ mod sessions;
 mod slot;
 mod soft;
 mod stampede;
+mod state;
+mod touch;
 mod value;
 mod walk;
 

@@ -121,14 +121,14 @@ async fn by_rules(
     }
 }
 
-/// The newest entries of the slow log. `None` where this login may not ask.
-pub async fn slow_log(node: &mut Node, most: usize) -> Option<Vec<SlowCommand>> {
-    let entries = value::list(
-        node.ask(&[b"SLOWLOG", b"GET", most.to_string().as_bytes()])
-            .await
-            .ok()?,
-    );
-    Some(entries.into_iter().filter_map(entry).collect())
+/// The newest entries of the slow log.
+///
+/// # Errors
+/// What it is refused for.
+pub async fn slow_log(node: &mut Node, most: usize) -> Result<Vec<SlowCommand>, Refused> {
+    let most = most.to_string();
+    let entries = value::list(node.ask(&[b"SLOWLOG", b"GET", most.as_bytes()]).await?);
+    Ok(entries.into_iter().filter_map(entry).collect())
 }
 
 /// `[id, seconds, microseconds, [words…], client, name]`; the words are cut by the server.

@@ -3,7 +3,8 @@
 //! Round trips decide how long it takes, so a page takes one. SCAN gives each key that is there all the time at least
 //! once, some perhaps twice, and pages may be empty: only the cursor 0 is the end.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -159,7 +160,7 @@ pub async fn walk(
         each: RefCell::new(each),
         seen: RefCell::new((0, Some(0))),
         begun,
-        keys_refused: Cell::new(false),
+        missing: RefCell::default(),
         adds_hits: fleet.target.product.as_deref() != Some("valkey"),
     };
     let walks = join_all(fleet.nodes.iter_mut().map(|node| walk_node(node, &shared))).await;
@@ -177,11 +178,8 @@ pub async fn walk(
     let mut coverage = RedisCoverage::of(nodes, own, fleet.slots_unserved);
     fleet.state_own_effect(&mut coverage);
     coverage.pattern = plan.pattern.map(|pattern| KeyName(pattern.to_vec()).text());
-    if shared.keys_refused.get() {
-        let user = fleet.target.user.as_deref().unwrap_or("default");
-        coverage
-            .missing_permissions
-            .push(format!("ACL SETUSER {user} ~*"));
+    for rule in shared.missing.into_inner() {
+        coverage.lacks(fleet.grant(&rule));
     }
     coverage
 }
@@ -200,8 +198,8 @@ struct Shared<'s> {
     begun: Instant,
     /// SCAN TYPE looks each key up: Redis does, Valkey (8.1, 9.1) doesn't.
     adds_hits: bool,
-    /// A key was refused, not only a command.
-    keys_refused: Cell<bool>,
+    /// Rules that would grant what was refused.
+    missing: RefCell<BTreeSet<String>>,
 }
 
 async fn walk_node(node: &mut Node, shared: &Shared<'_>) -> (NodeWalk, Duration) {
@@ -228,7 +226,10 @@ async fn walk_node(node: &mut Node, shared: &Shared<'_>) -> (NodeWalk, Duration)
     match pages(node, shared, &mut walk, &mut pace).await {
         Ok(None) => walk.complete = true,
         Ok(Some(stopped)) => walk.stopped = Some(stopped),
-        Err(refused) => walk.stopped = Some(Stopped::Failed(refused.text().to_owned())),
+        Err(refused) => {
+            shared.missing.borrow_mut().extend(refused.rule());
+            walk.stopped = Some(Stopped::Failed(refused.text().to_owned()));
+        }
     }
     (walk, pace.waited)
 }
@@ -341,10 +342,12 @@ async fn land(
         });
     node.looked_up(looked.count() as u64);
     tally(&keys, &answers, shared.plan.per_key.len(), &mut walk.tally)?;
-    // `NOPERM … can't access one of the keys`, where it isn't the command that is refused.
-    let names_a_key = |answer: &Answer| matches!(answer, Answer::Refused(Refused::NotPermitted(why)) if why.contains("key"));
-    if answers.iter().any(names_a_key) {
-        shared.keys_refused.set(true);
+    for answer in &answers {
+        // `NOPERM … can't access one of the keys`, where it isn't the command that is refused.
+        if let Answer::Refused(refused @ Refused::NotPermitted(_)) = answer {
+            let rule = refused.rule().unwrap_or_else(|| "~*".into());
+            shared.missing.borrow_mut().insert(rule);
+        }
     }
     walk.keys_seen += keys.len() as u64;
     (shared.each.borrow_mut())(&walk.node, keys, answers);
@@ -465,7 +468,7 @@ fn tally(
             None => {}
             Some(Refused::NotPermitted(_)) => tally.not_permitted += 1,
             Some(Refused::Moved) => tally.moved += 1,
-            Some(refused @ Refused::Loading(_)) => return Err(refused.clone()),
+            Some(refused) if refused.is_for_all() => return Err(refused.clone()),
             Some(_) => tally.failed += 1,
         }
     }

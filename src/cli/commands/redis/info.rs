@@ -52,7 +52,14 @@ async fn read(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<RedisReport
                 (RedisInfo::default(), RedisInfo::default())
             }
         };
-        let slow_log = slow_log(node, SLOW).await;
+        let slow_log = match slow_log(node, SLOW).await {
+            Ok(entries) => Some(entries),
+            Err(Refused::NotPermitted(_)) => None,
+            Err(refused) => {
+                coverage.note("slow_log", "failed", refused.text());
+                None
+            }
+        };
         let rights = rights(node).await.map_err(|lost| lost.at(&place))?;
         looked.push(Looked {
             node: node.name.clone(),
@@ -65,9 +72,8 @@ async fn read(ctx: &mut Context<'_>, args: &RedisInfoArgs) -> Result<RedisReport
     }
     fleet.state_unreached(&mut coverage);
     let granted = looked.first().map_or(&[][..], |node| &node.rights);
-    coverage.missing_permissions = granted
-        .iter()
-        .filter_map(|right| right.grant.clone())
-        .collect();
+    for grant in granted.iter().filter_map(|right| right.grant.clone()) {
+        coverage.lacks(grant);
+    }
     Ok(info::report(taken_at, fleet.target, coverage, looked))
 }

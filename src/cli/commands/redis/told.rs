@@ -6,7 +6,7 @@ use crate::analysis::redis::{RedisHead, RedisReport};
 use crate::cli::commands::Context;
 use crate::cli::fault::Fault;
 use crate::model::{ExitCode, Timestamp};
-use crate::source::redis::{Fleet, time};
+use crate::source::redis::{Fleet, Refused, time};
 use crate::view::{self, Format, Table};
 
 /// 0 when all of it was read, 3 when not, 5 when the person ended it.
@@ -53,12 +53,20 @@ pub fn checked<D: Table<RedisHead>>(
     Ok(code)
 }
 
-/// The server's time; this machine's where the login may not ask, which is said.
+/// The server's time; this machine's where it isn't told, and why it isn't. Of a link that is lost the report itself tells.
 pub async fn clock(ctx: &mut Context<'_>, fleet: &mut Fleet) -> Timestamp {
-    if let Some(at) = time(fleet).await {
-        return at;
+    match time(fleet).await {
+        Ok(at) => return at,
+        Err(Refused::NotPermitted(_)) => ctx
+            .console
+            .note("times are this machine's: the login may not ask for the server's (+time)"),
+        Err(Refused::Lost(_)) => {}
+        Err(Refused::Unknown(_)) => ctx
+            .console
+            .note("times are this machine's: the server has no TIME (renamed?)"),
+        Err(refused) => ctx
+            .console
+            .note(&format!("times are this machine's: {}", refused.text())),
     }
-    ctx.console
-        .note("times are this machine's: the login may not ask for the server's (+time)");
     crate::cli::rounds::local_now()
 }

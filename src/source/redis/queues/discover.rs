@@ -11,6 +11,7 @@ use super::whose::sites;
 use crate::model::{KeyType, RedisCoverage, Stopped};
 use crate::source::redis::error::Refused;
 use crate::source::redis::fleet::Fleet;
+use crate::source::redis::touch::{NO_TOUCH, NoTouch, Policy};
 use crate::source::redis::walk::{Answer, PerKey, Plan, Watch, walk};
 
 /// What the quick way doesn't find.
@@ -49,8 +50,14 @@ pub async fn discover(
     watch: &dyn Watch,
     options: QueueOptions,
 ) -> (QueuePlaces, RedisCoverage) {
-    let untouched = fleet.no_touch().await;
-    let may_look = untouched || options.touch || fleet.idle_decides_nothing();
+    let no_touch = fleet.no_touch().await;
+    let untouched = no_touch == NoTouch::On;
+    let policy = if untouched || options.touch {
+        None
+    } else {
+        let policy = fleet.evicts_by().await;
+        Some(policy).filter(|policy| !policy.idle_decides_nothing())
+    };
     let mut seen = Seen::default();
     let mut coverage = RedisCoverage {
         complete: true,
@@ -71,8 +78,9 @@ pub async fn discover(
     } else {
         coverage.note("discovery", "skipped", UNWALKED);
     }
-    if !may_look {
-        by_name(fleet, options, watch, &seen, &mut coverage).await;
+    if let Some(policy) = policy {
+        let bars = (no_touch, policy);
+        by_name(fleet, options, watch, &seen, &mut coverage, bars).await;
         return (QueuePlaces::default(), coverage);
     }
     for usual in [
@@ -100,8 +108,11 @@ pub async fn discover(
         coverage.note("streams", "skipped", "they weren't looked for");
     }
     if !untouched {
-        let why = "this server has no CLIENT NO-TOUCH (Redis 7.2): the queues' own keys count as just used";
-        coverage.note("touched", "noted", why);
+        let why = format!(
+            "{}: the queues' own keys count as just used",
+            fleet.why_touched(no_touch)
+        );
+        coverage.note("touched", "noted", &why);
     }
     fleet.state_own_effect(&mut coverage);
     (places, coverage)
@@ -115,6 +126,7 @@ async fn by_name(
     watch: &dyn Watch,
     seen: &Seen,
     coverage: &mut RedisCoverage,
+    (no_touch, policy): (NoTouch, Policy),
 ) {
     let mut places = QueuePlaces::default();
     if options.walk && options.streams && !coverage.was_stopped() {
@@ -128,12 +140,35 @@ async fn by_name(
         } else {
             "nothing was looked at".into()
         };
-        let policy = fleet.policy().unwrap_or_else(|| "an unknown policy".into());
+        let missing = match (no_touch, &policy) {
+            (NoTouch::NotPermitted, _) => Some(NO_TOUCH),
+            (_, Policy::Untold(rule)) => *rule,
+            (_, Policy::Known(_)) => None,
+        };
+        let untold = missing
+            .filter(|rule| *rule != NO_TOUCH)
+            .map_or_else(String::new, |rule| {
+                format!(" to this login ({})", fleet.grant(rule))
+            });
+        let evicts = match (policy, no_touch) {
+            (Policy::Known(policy), NoTouch::NotPermitted) => {
+                format!("the server evicts by {policy}, so a look would make them hotter")
+            }
+            (Policy::Known(policy), _) => {
+                format!("evicts by {policy}, so a look would make them hotter")
+            }
+            (Policy::Untold(_), _) => format!(
+                "what it evicts by isn't told{untold}, so a look might make them hotter, and others be evicted"
+            ),
+        };
         let why = format!(
-            "{what}: this server has no CLIENT NO-TOUCH (Redis 7.2) and evicts by {policy}, so a look would make them hotter; \
-             stanch redis queues --touch looks all the same"
+            "{what}: {} and {evicts}; stanch redis queues --touch looks all the same",
+            fleet.why_touched(no_touch)
         );
         coverage.without("queues", "skipped", why);
+        if let Some(rule) = missing {
+            coverage.lacks(fleet.grant(rule));
+        }
     }
     fleet.state_own_effect(coverage);
 }

@@ -101,6 +101,10 @@ fn unseen(coverage: &RedisCoverage) -> Vec<String> {
     }
     for (section, note) in &coverage.sections {
         let why = note.why.as_deref().unwrap_or_default();
+        if note.status == "down" {
+            lines.push(clean(why));
+            continue;
+        }
         lines.push(format!("not seen: {section}: {}", clean(why)));
     }
     for permission in &coverage.missing_permissions {

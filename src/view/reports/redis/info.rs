@@ -13,13 +13,15 @@ use crate::view::sanitize::clean;
 use crate::view::sheet::{Col, Sheet, col, more};
 
 impl Table<RedisHead> for Info {
-    fn table(&self, _: &RedisHead, style: Style) -> String {
+    fn table(&self, head: &RedisHead, style: Style) -> String {
+        let slow_log = head.coverage.sections.get("slow_log");
+        let unread = slow_log.and_then(|note| note.why.as_deref());
         let mut out = String::new();
         for node in &self.info {
             if self.info.len() > 1 {
                 out.push_str(&format!("\n{}\n", style.strong(&clean(&node.node))));
             }
-            out.push_str(&lines(node, style));
+            out.push_str(&lines(node, unread, style));
         }
         if let Some(node) = self.info.first().filter(|node| !node.rights.is_empty()) {
             out.push('\n');
@@ -36,7 +38,7 @@ impl Table<RedisHead> for Info {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const NODES: [Col; 22] = [
+        const NODES: [Col; 26] = [
             col("node", "node"),
             more("product"),
             col("version", "version"),
@@ -59,6 +61,10 @@ impl Table<RedisHead> for Info {
             more("hits"),
             more("misses"),
             more("instantaneous_ops_per_s"),
+            more("primary_link"),
+            more("primary_link_down_s"),
+            more("primary_sync_in_progress"),
+            more("cluster_state"),
         ];
         const RIGHTS: [Col; 4] = [
             col("command", "command"),
@@ -103,7 +109,8 @@ impl Table<RedisHead> for Info {
     }
 }
 
-fn lines(node: &NodeInfo, style: Style) -> String {
+/// `unread`: why the slow log wasn't read, where it isn't that it isn't permitted.
+fn lines(node: &NodeInfo, unread: Option<&str>, style: Style) -> String {
     let t = &node.totals;
     let number = |value: Option<u64>| value.map_or_else(|| NONE.into(), thousands);
     let memory = match (t.used_memory_bytes, t.maxmemory_bytes) {
@@ -172,7 +179,7 @@ fn lines(node: &NodeInfo, style: Style) -> String {
         ),
     ];
     let slow = match (&node.slow_log, t.slow_log_entries) {
-        (None, _) => "not permitted".into(),
+        (None, _) => unread.unwrap_or("not permitted").to_owned(),
         (Some(entries), _) if entries.is_empty() => "empty".into(),
         (Some(entries), all) => format!(
             "{}; the newest:",
@@ -180,6 +187,9 @@ fn lines(node: &NodeInfo, style: Style) -> String {
         ),
     };
     rows.push(("slow log", slow));
+    rows.extend(link(node).map(|words| ("primary", words)));
+    let cluster = t.cluster_state.as_ref();
+    rows.extend(cluster.map(|state| ("cluster", format!("cluster_state:{state}"))));
     let mut out = String::new();
     for (name, text) in rows {
         out.push_str(&crate::view::cut(
@@ -221,6 +231,23 @@ fn hits(node: &NodeInfo) -> String {
         Some(pct) => format!("{lately}; {pct:.1} % since the start"),
         None => lately,
     }
+}
+
+/// A replica's link to its primary; `None`: it is none, or all is well.
+fn link(node: &NodeInfo) -> Option<String> {
+    let t = &node.totals;
+    let mut words = Vec::new();
+    if t.primary_link.as_deref().is_some_and(|link| link != "up") {
+        let since = t.primary_link_down_s;
+        words.push(since.map_or_else(
+            || "the link to it is down".into(),
+            |s| format!("the link to it is down for {s} s"),
+        ));
+    }
+    if t.primary_sync_in_progress == Some(true) {
+        words.push("a sync with it is going on".into());
+    }
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn pct(pct: Option<f64>) -> String {
