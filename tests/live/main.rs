@@ -36,6 +36,7 @@ mod redis_keys;
 mod redis_places;
 mod redis_refusals;
 mod redis_server;
+mod redis_sizes;
 mod redis_stampede;
 mod replay;
 mod reports;
