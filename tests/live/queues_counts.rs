@@ -279,4 +279,19 @@ async fn a_broker_of_celery_with_a_separator_of_its_own() {
     let (rows, _) = made.queues().await;
     let of = |name: &str| row(&rows, name).depth;
     assert_eq!((of("celery"), of("mail")), (Some(3), Some(0)));
+
+    // Another application of the same database has the usual one, and one queue has lists of both after a change.
+    made.run(&[
+        "SADD _kombu.binding.reports reports\u{6}\u{16}\u{6}\u{16}reports",
+        "LPUSH reports\u{6}\u{16}3 {} {} {}",
+        "LPUSH reports:3 {}",
+        "SADD _kombu.binding.celery celery\u{6}\u{16}\u{6}\u{16}celery",
+        "LPUSH celery\u{6}\u{16}6 {} {} {} {}",
+    ]);
+    let (rows, _) = made.queues().await;
+    let of = |name: &str| row(&rows, name).depth;
+    assert_eq!(
+        (of("celery"), of("mail"), of("reports")),
+        (Some(7), Some(0), Some(3))
+    );
 }
