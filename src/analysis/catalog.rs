@@ -260,8 +260,9 @@ pub fn entry(id: FindingId) -> Entry {
             "Client-side caching, replicas for reads, a smaller value.",
         ),
         FindingId::QueueBacklog => make(
-            "warning: a queue over 80 % of its bound, older than its limit, without a live worker, or with overdue jobs; \
-             critical at its bound and from three times its age",
+            "warning: a queue over 80 % of its bound, older than its limit, without a live worker (unless it is paused), or with \
+             overdue jobs; critical at its bound and from three times its age limit on. Where no limit is set, five minutes \
+             stand for it, and only a queue without a worker is critical by them",
             None,
             "Jobs come faster than they are done, or nobody does them. Age tells more than depth: a short queue that \
              doesn't move is worse than a long one that does.",
