@@ -234,8 +234,8 @@ pub fn entry(id: FindingId) -> Entry {
             "A maxmemory policy that evicts for what is a cache; pools of clients with a bound; alerts at 85 %.",
         ),
         FindingId::RedisExpiryCliff => make(
-            "warning: 1,000 or more keys of one group, a tenth of those that expire, do so within the same ten seconds; \
-             critical where that is within five minutes",
+            "warning: 1,000 or more keys of one group, a tenth of those that expire, do so within the same ten seconds, or \
+             so many of all groups together; critical where that is within five minutes",
             None,
             "They were written together with one lifetime, by a warm-up or a deployment. When it ends all of them are \
              rebuilt from the database at once, each by everybody who misses it.",

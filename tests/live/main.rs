@@ -33,6 +33,7 @@ mod readme;
 mod redis;
 mod redis_fake;
 mod redis_keys;
+mod redis_moments;
 mod redis_places;
 mod redis_refusals;
 mod redis_server;
