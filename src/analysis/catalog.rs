@@ -245,8 +245,8 @@ pub fn entry(id: FindingId) -> Entry {
             "A maxmemory policy that evicts for what is a cache; pools of clients with a bound; alerts at 85 %.",
         ),
         FindingId::RedisExpiryCliff => make(
-            "warning: 1,000 or more keys of one group, a tenth of those that expire, do so within the same ten seconds; \
-             critical where that is within five minutes",
+            "warning: 1,000 or more keys of one group, a tenth of those that expire, do so within the same ten seconds, or \
+             so many of all groups together; critical where that is within five minutes",
             None,
             "They were written together with one lifetime, by a warm-up or a deployment. When it ends all of them are \
              rebuilt from the database at once, each by everybody who misses it.",
@@ -271,8 +271,9 @@ pub fn entry(id: FindingId) -> Entry {
             "Client-side caching, replicas for reads, a smaller value.",
         ),
         FindingId::QueueBacklog => make(
-            "warning: a queue over 80 % of its bound, older than its limit, without a live worker, or with overdue jobs; \
-             critical at its bound and from three times its age",
+            "warning: a queue over 80 % of its bound, older than its limit, without a live worker (unless it is paused), or with \
+             overdue jobs; critical at its bound and from three times its age limit on. Where no limit is set, five minutes \
+             stand for it, and only a queue without a worker is critical by them",
             None,
             "Jobs come faster than they are done, or nobody does them. Age tells more than depth: a short queue that \
              doesn't move is worse than a long one that does.",

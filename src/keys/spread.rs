@@ -25,9 +25,13 @@ pub struct Window {
     pub at: i64,
     /// Its last second in which one does.
     pub last: i64,
+    /// Its second in which most do.
+    pub peak: i64,
     pub keys: u64,
 }
 
+/// Seconds of a window.
+const WIDTH: i64 = 10;
 /// Ten years.
 const NEVER_MS: u64 = 3652 * 86_400_000;
 
@@ -89,13 +93,40 @@ impl Spread {
         most.map(|(at, keys)| Window {
             at: *at,
             last: *at,
+            peak: *at,
             keys: *keys,
         })
     }
 
+    /// All of these as if they were of one group.
+    pub fn of_all<'s>(all: impl Iterator<Item = &'s Self>) -> Self {
+        let mut sum = Self::new(0);
+        for one in all {
+            sum.keys += one.keys;
+            sum.with_ttl += one.with_ttl;
+            sum.overdue += one.overdue;
+            sum.never += one.never;
+            sum.longest_ms = sum.longest_ms.max(one.longest_ms);
+            sum.seconds.lost += one.seconds.lost;
+            for (second, keys) in &one.seconds.counts {
+                *sum.seconds.counts.entry(*second).or_insert(0) += keys;
+            }
+            for (step, keys) in &one.shape {
+                *sum.shape.entry(*step).or_insert(0) += keys;
+            }
+        }
+        sum
+    }
+
+    /// How many expire in the ten seconds of this window, as far as they were counted.
+    pub fn within(&self, window: &Window) -> u64 {
+        let seconds = window.at..window.at.saturating_add(WIDTH);
+        let of = seconds.filter_map(|second| self.seconds.counts.get(&second));
+        of.sum()
+    }
+
     /// Ten seconds each in which at least so many expire, the fullest first and none within another; at most `most`.
     pub fn windows(&self, least: u64, most: usize) -> Vec<Window> {
-        const WIDTH: i64 = 10;
         let sorted: BTreeMap<i64, u64> = self
             .seconds
             .counts
@@ -113,6 +144,7 @@ impl Spread {
             all.push(Window {
                 at: *at,
                 last,
+                peak: *at,
                 keys: sum,
             });
             sum -= keys;
@@ -128,7 +160,12 @@ impl Spread {
                 .iter()
                 .all(|other| (other.at - window.at).abs() >= WIDTH)
             {
-                chosen.push(window);
+                // A single key before the others mustn't pull the moment forward.
+                let peak = sorted
+                    .range(window.at..=window.last)
+                    .max_by_key(|(at, keys)| (**keys, std::cmp::Reverse(**at)));
+                let peak = peak.map_or(window.at, |(at, _)| *at);
+                chosen.push(Window { peak, ..window });
             }
         }
         chosen
@@ -154,7 +191,8 @@ impl Spread {
         whole.map(|(_, keys)| keys).sum()
     }
 
-    /// How many expire in each of so many equal parts of the time from now to `until_ms`; the rest is later.
+    /// How many expire in each of so many equal parts of the time from now to `until_ms`; the rest is later. No key is lost
+    /// or told twice for being counted in whole numbers.
     pub fn bins(&self, until_ms: u64, parts: usize) -> Vec<u64> {
         let mut bins = vec![0.0; parts];
         let width = (until_ms as f64 / parts as f64).max(1.0);
@@ -171,7 +209,15 @@ impl Spread {
                 *bin += *keys as f64 * overlap / (to - from).max(1.0);
             }
         }
-        bins.into_iter().map(|keys| keys.round() as u64).collect()
+        let all: u64 = self.shape.values().sum();
+        let (mut sum, mut told) = (0.0, 0);
+        bins.into_iter()
+            .map(|keys| {
+                sum += keys;
+                let until = (f64::round(sum) as u64).min(all);
+                until.saturating_sub(std::mem::replace(&mut told, until))
+            })
+            .collect()
     }
 }
 
@@ -278,11 +324,20 @@ mod tests {
                 spread.expires(at * 1000 + 999, 0);
             }
         }
-        let window = |at, last, keys| Window { at, last, keys };
+        let window = |at, last, peak, keys| Window {
+            at,
+            last,
+            peak,
+            keys,
+        };
         assert_eq!(
             spread.windows(1, 9),
-            [window(5, 14, 17), window(100, 100, 2)]
+            [window(5, 14, 14, 17), window(100, 100, 100, 2)]
         );
+        let all = Spread::of_all([&spread, &spread].into_iter());
+        assert_eq!(all.windows(1, 1), [window(5, 14, 14, 34)]);
+        assert_eq!(spread.within(&window(5, 14, 14, 34)), 17);
+        assert_eq!((all.with_ttl, all.quantile_ms(1.0)), (38, 100_999));
         assert_eq!((spread.error(), spread.longest_ms()), (0, 100_999));
         // Far away is never.
         for far in [253_402_300_799_000, i64::MAX] {
@@ -326,6 +381,8 @@ mod tests {
             bins.iter().all(|keys| (900..=1100).contains(keys)),
             "{bins:?}"
         );
+        assert_eq!(bins.iter().sum::<u64>(), 10_000);
+        assert!(spread.bins(5_000, 7).iter().sum::<u64>() < 5_200);
         assert!((9_800..=10_000).contains(&spread.quantile_ms(0.99)));
         assert_eq!(Spread::new(16).quantile_ms(0.5), 0);
     }

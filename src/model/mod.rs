@@ -34,11 +34,11 @@ pub use log_read::{LogFormat, LogPacking, LogRead};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};
 pub use pooler::{Pool, Pooler};
 pub use redis::{
-    Allowed, BigKey, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound, HotGroup,
-    HotKey, HotMethod, HotUnit, Jitter, KeyFacts, KeyName, KeyType, Locks, Misses, NodeWalk,
-    OwnEffect, Protection, Queue, QueueBounds, QueueCounters, QueueHead, QueueLimits, QueueSystem,
-    RedisCoverage, RedisInfo, RedisMode, RedisRole, RedisTarget, Right, SectionNote, SlowCommand,
-    Soft, Stopped, Storming, Tally, TypeSum,
+    Allowed, BigKey, BigMeasured, Cliff, ExpiryGroup, ExpiryVerdict, GroupSum, Guarded, HotFound,
+    HotGroup, HotKey, HotMethod, HotUnit, Jitter, KeyFacts, KeyName, KeyType, Locks, Misses,
+    NodeWalk, OwnEffect, Protection, Queue, QueueBounds, QueueCounters, QueueHead, QueueLimits,
+    QueueSystem, RedisCoverage, RedisInfo, RedisMode, RedisRole, RedisTarget, Right, SectionNote,
+    SlowCommand, Soft, Stopped, Storming, Tally, TypeSum,
 };
 pub use secret::Secret;
 pub use section::{Part, Section};

@@ -108,6 +108,7 @@ pub async fn read(
                 by_elements: pass.by_elements,
                 types: pass.types,
                 groups: pass.groups,
+                measured: Some(pass.measured),
             };
             json(&bigkeys::report(now, target, pass.coverage, data))
         }
@@ -160,7 +161,8 @@ pub fn told(name: &str, value: Json) -> Result<(Vec<String>, Json), String> {
                 let bytes = key
                     .bytes
                     .map_or_else(|| "?".into(), |bytes| bytes.to_string());
-                format!("{bytes} bytes: {} ({})", key.key.text(), key.group)
+                let about = if key.bytes_estimated { "~" } else { "" };
+                format!("{about}{bytes} bytes: {} ({})", key.key.text(), key.group)
             };
             typed::<Bigkeys>(&value)?
                 .data

@@ -6,8 +6,9 @@ use stanch::analysis::redis::queues::{QueueVerdict, judged, rates};
 use stanch::model::{Millis, Queue, QueueBounds};
 use stanch::source::redis::queues::{discover, inspect, queues};
 
+use crate::harness::{command, run};
 use crate::queues::{ALL, Made, Nobody, noted, now, open, row};
-use crate::redis_keys::{connect, say_to, start};
+use crate::redis_keys::{connect, say_to, stanch, start};
 
 /// Two looks, as if ten seconds apart, and what happens between them.
 async fn sampled(made: &mut Made, between: &[String]) -> Vec<Queue> {
@@ -33,7 +34,7 @@ async fn the_same_job_of_bullmq_again_and_again() {
         "HSET bull:q:meta version bullmq:6.7.0",
         "SET bull:q:id 5",
         "LPUSH bull:q:wait daily",
-        "HSET bull:q:daily name report timestamp 1796035660500 opts {}",
+        "HSET bull:q:daily name report timestamp 1700000000000 opts {}",
     ]);
     let rows = sampled(&mut made, &["INCRBY bull:q:id 200".into()]).await;
     let q = row(&rows, "q");
@@ -96,7 +97,7 @@ async fn a_stream_that_is_trimmed_before_its_group_reads() {
     noted(never, "trimmed before they were given out: 300");
     noted(never, "10.0 a second are trimmed or deleted");
     let judged = judged(never.clone(), &QueueBounds::default());
-    assert_eq!(judged.verdict, QueueVerdict::Critical, "{judged:?}");
+    assert_eq!(judged.verdict, QueueVerdict::Warning, "{judged:?}");
     assert_eq!(judged.reasons[0], "no worker listens to it");
 }
 
@@ -279,4 +280,70 @@ async fn a_broker_of_celery_with_a_separator_of_its_own() {
     let (rows, _) = made.queues().await;
     let of = |name: &str| row(&rows, name).depth;
     assert_eq!((of("celery"), of("mail")), (Some(3), Some(0)));
+
+    // Another application of the same database has the usual one, and one queue has lists of both after a change.
+    made.run(&[
+        "SADD _kombu.binding.reports reports\u{6}\u{16}\u{6}\u{16}reports",
+        "LPUSH reports\u{6}\u{16}3 {} {} {}",
+        "LPUSH reports:3 {}",
+        "SADD _kombu.binding.celery celery\u{6}\u{16}\u{6}\u{16}celery",
+        "LPUSH celery\u{6}\u{16}6 {} {} {} {}",
+    ]);
+    let (rows, _) = made.queues().await;
+    let of = |name: &str| row(&rows, name).depth;
+    assert_eq!(
+        (of("celery"), of("mail"), of("reports")),
+        (Some(7), Some(0), Some(3))
+    );
+}
+
+#[tokio::test]
+async fn a_queue_without_a_worker_and_one_that_is_paused() {
+    let Some(mut made) = Made::of(&[]).await else {
+        return;
+    };
+    let ms = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("a time")
+        .as_millis();
+    for (queue, age_ms) in [("new", 0), ("old", 1_000_000), ("paused", 1_000_000)] {
+        made.run(&[
+            &format!("HSET bull:{queue}:meta version bullmq:6.7.0"),
+            &format!("LPUSH bull:{queue}:wait 1"),
+            &format!(
+                "HSET bull:{queue}:1 name a timestamp {} opts {{}}",
+                ms - age_ms
+            ),
+        ]);
+    }
+    made.run(&["HSET bull:paused:meta paused 1"]);
+    let (rows, _) = made.queues().await;
+    let of = |name: &str| judged(row(&rows, name).clone(), &QueueBounds::default());
+    let (new, old, paused) = (of("new"), of("old"), of("paused"));
+    assert_eq!(new.verdict, QueueVerdict::Warning, "{new:?}");
+    assert_eq!(new.reasons, ["no worker listens to it"]);
+    assert_eq!(old.verdict, QueueVerdict::Critical, "{old:?}");
+    assert_eq!(old.reasons[0], "no worker listens to it");
+    assert_eq!(
+        (paused.queue.paused, paused.queue.workers),
+        (Some(true), Some(0))
+    );
+    assert_eq!(paused.verdict, QueueVerdict::Unknown, "{paused:?}");
+    assert!(!paused.reasons.iter().any(|why| why.contains("worker")));
+    // The same in the report, in its exit code and in triage.
+    let queues = stanch(&made.url, &["queues"]).expect_code(0);
+    assert!(
+        queues.stdout.contains("bullmq/paused (paused)"),
+        "{queues:?}"
+    );
+    made.run(&["DEL bull:old:wait"]);
+    stanch(&made.url, &["queues", "--check"]).expect_code(1);
+    let triage = run(command(&["triage", "--json", "--redis", &made.url]));
+    let findings = triage.json()["findings"].clone();
+    let found = findings.as_array().and_then(|all| {
+        let of = |finding: &&serde_json::Value| finding["id"] == "queue.backlog";
+        all.iter().find(of).cloned()
+    });
+    let found = found.unwrap_or_else(|| panic!("{findings}"));
+    assert_eq!(found["severity"], "warning", "{found}");
 }

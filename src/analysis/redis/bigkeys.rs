@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::head::RedisReport;
-use crate::model::{BigKey, GroupSum, RedisCoverage, RedisTarget, Timestamp, TypeSum};
+use crate::model::{BigKey, BigMeasured, GroupSum, RedisCoverage, RedisTarget, Timestamp, TypeSum};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bigkeys {
@@ -13,6 +13,9 @@ pub struct Bigkeys {
     pub by_elements: Vec<BigKey>,
     pub types: Vec<TypeSum>,
     pub groups: Vec<GroupSum>,
+    /// What was measured element by element; `null` in reports of before: all sizes of collections are estimates there.
+    #[serde(default)]
+    pub measured: Option<BigMeasured>,
 }
 
 pub fn report(

@@ -6,7 +6,7 @@ use super::head::RedisReport;
 use crate::keys::{Spread, Window};
 use crate::model::{
     Cliff, ExitCode, ExpiryGroup, ExpiryVerdict, Jitter, Millis, Percent, RedisCoverage,
-    RedisTarget, Timestamp,
+    RedisTarget, Timestamp, counted,
 };
 
 /// From where on a group's expiry is a cliff.
@@ -67,7 +67,11 @@ pub fn report(
             .cmp(&(cliff(a), a.with_ttl, a.keys))
             .then(a.group.cmp(&b.group))
     });
-    cliffs.sort_by(|a, b| a.at.cmp(&b.at).then(a.group.cmp(&b.group)));
+    of_many(groups, taken_at, limits, &mut cliffs);
+    cliffs.sort_by(|a, b| {
+        let order = |cliff: &Cliff| (cliff.at, cliff.groups.is_none());
+        order(a).cmp(&order(b)).then(a.group.cmp(&b.group))
+    });
     let all: u64 = told.iter().map(|group| group.keys).sum();
     let named = told
         .iter()
@@ -80,6 +84,46 @@ pub fn report(
         classified_pct: Percent::of(named, all),
     };
     RedisReport::of("expiry", taken_at, target, coverage, data)
+}
+
+/// What is a cliff over all groups, since the database sees the sum: but for where one group is most of it.
+fn of_many(
+    groups: &[(String, Spread)],
+    now: Timestamp,
+    limits: CliffLimits,
+    cliffs: &mut Vec<Cliff>,
+) {
+    let all = Spread::of_all(groups.iter().map(|(_, spread)| spread));
+    let alive = all.with_ttl - all.overdue - all.never;
+    // Less is none, by whichever limit.
+    let least = (alive as f64 * limits.share.0.min(LARGE_SHARE) / 100.0) as u64;
+    let least = least.saturating_sub(10 * all.error()).max(limits.keys);
+    let windows = all.windows(least, MOST_OF_A_GROUP);
+    let (_, found) = judge(&all, alive, &windows, now.utc().timestamp_millis(), limits);
+    let of_all = found.iter().filter_map(|window| {
+        let is_it = |cliff: &Cliff| {
+            let second = cliff.at.utc().timestamp();
+            let is_large = cliff.keys >= LARGE || window.keys < LARGE;
+            (window.at..=window.last).contains(&second) && cliff.keys * 2 > window.keys && is_large
+        };
+        let within = groups
+            .iter()
+            .filter(|(_, spread)| spread.within(window) > 0)
+            .count() as u64;
+        if within < 2 || cliffs.iter().any(is_it) {
+            return None;
+        }
+        Some(Cliff {
+            at: moment(window.peak)?,
+            in_ms: left(window.peak, now),
+            keys: window.keys,
+            group: counted(within, "group"),
+            groups: Some(within),
+            share: Percent::of(window.keys, alive)?,
+        })
+    });
+    let of_all: Vec<Cliff> = of_all.collect();
+    cliffs.extend(of_all);
 }
 
 /// A name that tells the keys of the group from others: not the bare `*`, nor what is left over.
@@ -108,13 +152,19 @@ fn group(
     );
     cliffs.extend(of_group.iter().filter_map(|window| {
         Some(Cliff {
-            at: moment(window.at)?,
-            in_ms: left(window.at, now),
+            at: moment(window.peak)?,
+            in_ms: left(window.peak, now),
             keys: window.keys,
             group: name.to_owned(),
+            groups: None,
             share: share(window.keys)?,
         })
     }));
+    let histogram = if alive > 0 {
+        spread.bins(until.max(1), BINS)
+    } else {
+        Vec::new()
+    };
     ExpiryGroup {
         group: name.to_owned(),
         keys: spread.keys,
@@ -126,7 +176,7 @@ fn group(
         peak_1s_at: second.and_then(|window| moment(window.at)),
         peak_10s_share: ten.and_then(|window| share(window.keys)),
         peak_10s_keys: ten.map(|window| window.keys),
-        peak_at: ten.and_then(|window| moment(window.at)),
+        peak_at: ten.and_then(|window| moment(window.peak)),
         counted_within: spread.error(),
         median_ms: (alive > 0).then(|| Millis(spread.quantile_ms(0.5))),
         longest_ms: (alive > 0).then(|| Millis(spread.longest_ms())),
@@ -136,11 +186,8 @@ fn group(
                 second.map(|second| jitter(alive, second, &of_group, spread.longest_ms(), now))
             })
             .flatten(),
-        histogram: if alive > 0 {
-            spread.bins(until.max(1), BINS)
-        } else {
-            Vec::new()
-        },
+        histogram_later: alive.saturating_sub(histogram.iter().sum()),
+        histogram,
         histogram_until_ms: (alive > 0).then_some(Millis(until)),
     }
 }
@@ -342,6 +389,62 @@ mod tests {
             assert_eq!((group.with_ttl, group.never), (5000, 5000));
             assert_eq!((cliffs.len(), group.jitter), (0, None));
         }
+    }
+
+    #[test]
+    fn a_single_key_before_the_others_is_not_the_moment() {
+        let burst = (0..2000).map(|n| 600_000 + n % 1000);
+        let (group, cliffs) = judged(burst.chain([596_500]));
+        let at = moment(NOW + 600);
+        assert_eq!((group.peak_1s_at, group.peak_at), (at, at));
+        assert_eq!((cliffs.len(), cliffs[0].keys), (1, 2001));
+        assert_eq!((Some(cliffs[0].at), cliffs[0].in_ms), (at, Millis(600_000)));
+        // Each key is in the histogram, or after it.
+        let sum: u64 = group.histogram.iter().sum();
+        assert_eq!(sum + group.histogram_later, 2001);
+        let (group, _) = judged((0..1000).map(|n| n * n * 7 + 1000));
+        let sum: u64 = group.histogram.iter().sum();
+        assert_eq!(sum + group.histogram_later, group.with_ttl);
+        assert!(group.histogram_later > 0 && group.histogram_later < 30);
+    }
+
+    #[test]
+    fn what_is_a_cliff_over_all_groups_alone() {
+        let now = moment(NOW).expect("a time");
+        let cliffs = |groups: &[(u64, i64)]| {
+            let spreads: Vec<(String, Spread)> = groups
+                .iter()
+                .enumerate()
+                .map(|(n, (keys, ms))| {
+                    let mut spread = Spread::new(2048);
+                    for _ in 0..*keys {
+                        spread.expires(NOW * 1000 + ms, NOW * 1000);
+                    }
+                    (format!("g{n}:*"), spread)
+                })
+                .collect();
+            let mut found = Vec::new();
+            for (name, spread) in &spreads {
+                group(name, spread, now, CliffLimits::default(), &mut found);
+            }
+            let single = found.len();
+            of_many(&spreads, now, CliffLimits::default(), &mut found);
+            found.split_off(single)
+        };
+        let [sum] = cliffs(&[(900, 240_000); 60]).try_into().expect("one");
+        assert_eq!(
+            sum.forecast(),
+            "in 4m 00s (22:17:20 UTC) 54,000 keys of 60 groups expire within 10 s: 100.0 % of all keys that expire"
+        );
+        // Groups too small to be judged by themselves.
+        assert_eq!(cliffs(&[(60, 240_000); 30])[0].keys, 1800);
+        // One group is most of it; or would be, if it alone were as bad.
+        assert_eq!(cliffs(&[(5000, 240_000), (900, 240_000)]).len(), 0);
+        assert_eq!(cliffs(&[(900, 240_000), (800, 240_000)]).len(), 1);
+        assert_eq!(cliffs(&[(900, 240_000), (10, 240_000)]).len(), 0);
+        // At times of their own.
+        let apart: Vec<(u64, i64)> = (0..60).map(|n| (900, 60_000 * (n + 1))).collect();
+        assert_eq!(cliffs(&apart).len(), 0);
     }
 
     #[test]

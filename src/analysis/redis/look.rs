@@ -312,11 +312,15 @@ impl Look {
             .take(3)
             .map(|cliff| {
                 format!(
-                    "{} UTC: {} of {}, {:.1} % of those of the group that expire",
+                    "{} UTC: {} of {}, {:.1} % of {} that expire",
                     cliff.moment(),
                     counted(cliff.keys, "key"),
                     cliff.group,
-                    cliff.share.0
+                    cliff.share.0,
+                    match cliff.groups {
+                        None => "those of the group",
+                        Some(_) => "all keys",
+                    }
                 )
             })
             .collect();
@@ -490,6 +494,7 @@ mod tests {
             in_ms: Millis(in_s.unsigned_abs() * 1000),
             keys,
             group: format!("g{in_s}:*"),
+            groups: None,
             share: Percent(50.0),
         };
         let mut look = look();

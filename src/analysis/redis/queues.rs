@@ -192,8 +192,16 @@ fn verdict(queue: &Queue, limits: QueueLimits) -> (QueueVerdict, Vec<Said>) {
     }
     if let Some(workers) = queue.workers {
         looked_at = true;
-        if workers == 0 && waits && queue.drain_per_s.is_none_or(|drain| drain <= 0.0) {
-            said.push((QueueVerdict::Critical, "no worker listens to it".into()));
+        let idle = queue.drain_per_s.is_none_or(|drain| drain <= 0.0);
+        // Who pauses it stops its workers as well.
+        if workers == 0 && waits && idle && queue.paused != Some(true) {
+            // A job that has just come is taken by the next worker that starts.
+            let far = limits.oldest.unwrap_or(USUAL).0.saturating_mul(FAR);
+            let severity = match queue.oldest_age_ms {
+                Some(age) if age.0 > far => QueueVerdict::Critical,
+                _ => QueueVerdict::Warning,
+            };
+            said.push((severity, "no worker listens to it".into()));
         }
     }
     if waits && queue.paused != Some(true) {
@@ -277,7 +285,7 @@ mod tests {
             change(&mut queue);
             queue
         };
-        let cases: [Case; 22] = [
+        let cases: [Case; 26] = [
             (|_| (), none, Unknown),
             (|q| q.depth = Some(1_000_000), none, Unknown),
             (|q| q.depth = Some(0), none, Ok),
@@ -311,7 +319,24 @@ mod tests {
                 none,
                 Unknown,
             ),
-            (|q| q.workers = Some(0), none, Critical),
+            (|q| q.workers = Some(0), none, Warning),
+            (|q| q.workers = Some(0), limits, Warning),
+            (
+                |q| (q.workers, q.oldest_age_ms) = (Some(0), Some(Millis(180_001))),
+                limits,
+                Critical,
+            ),
+            // Where no limit is set, the usual one of five minutes stands for it.
+            (
+                |q| (q.workers, q.oldest_age_ms) = (Some(0), Some(Millis(900_001))),
+                none,
+                Critical,
+            ),
+            (
+                |q| (q.workers, q.paused) = (Some(0), Some(true)),
+                none,
+                Unknown,
+            ),
             (|q| (q.workers, q.depth) = (Some(0), Some(0)), none, Ok),
             (|q| q.workers = Some(2), none, Unknown),
             (|q| q.drain_per_s = Some(0.0), none, Warning),
@@ -348,7 +373,7 @@ mod tests {
     fn each_reason_is_as_bad_as_it_is() {
         let mut unheard = queue(QueueSystem::Rq, 1);
         (unheard.workers, unheard.long_overdue) = (Some(0), Some(1));
-        (unheard.dead, unheard.oldest_age_ms) = (Some(1), Some(Millis(400_000)));
+        (unheard.dead, unheard.oldest_age_ms) = (Some(1), Some(Millis(1_000_000)));
         let default = QueueLimits {
             dead: Some(0),
             ..QueueLimits::default()
@@ -368,7 +393,7 @@ mod tests {
                 "critical: no worker listens to it",
                 "warning: 1 is dead, 0 are usual",
                 "warning: 1 has been overdue for more than a minute: the scheduler is late, or there is none",
-                "warning: the oldest waits for 6m 40s; no limit is set, from 5m 00s on it is told",
+                "warning: the oldest waits for 16m 40s; no limit is set, from 5m 00s on it is told",
             ]
         );
         row.severities.clear();

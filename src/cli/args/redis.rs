@@ -194,7 +194,7 @@ pub struct StampedeArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct BigkeysArgs {
-    /// So many keys, and so many of each type by elements
+    /// So many keys, and so many of each type by elements (the table has the first three of each type, --json all)
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 20)]
     pub top: usize,
     /// Count elements also on servers before CLIENT NO-TOUCH (Redis 7.2), where that moves LFU counters and idle times

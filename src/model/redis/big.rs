@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{KeyName, KeyType};
+use super::{KeyName, KeyType, Stopped};
 
 /// One large key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,8 +13,11 @@ pub struct BigKey {
     pub group: String,
     #[serde(rename = "type")]
     pub kind: KeyType,
-    /// `MEMORY USAGE`: of a collection estimated from five of its elements.
+    /// `MEMORY USAGE`.
     pub bytes: Option<u64>,
+    /// Not all elements were measured: others may be larger or smaller.
+    #[serde(default)]
+    pub bytes_estimated: bool,
     /// `null` for strings, for the types of modules, and where counting would change the server.
     pub elements: Option<u64>,
 }
@@ -27,6 +30,9 @@ pub struct TypeSum {
     pub keys: u64,
     /// Of those whose size could be read; `null`: of none.
     pub bytes: Option<u64>,
+    /// Sizes of collections are in it that are estimated.
+    #[serde(default)]
+    pub bytes_estimated: bool,
     pub elements: Option<u64>,
 }
 
@@ -37,6 +43,23 @@ pub struct GroupSum {
     pub keys: u64,
     /// Of those whose size could be read; `null`: of none.
     pub bytes: Option<u64>,
+    /// Sizes of collections are in it that are estimated.
+    #[serde(default)]
+    pub bytes_estimated: bool,
     /// The size of its largest key.
     pub largest: Option<u64>,
+}
+
+/// What was measured element by element, after the walk had estimated it from five.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BigMeasured {
+    /// Of which all elements were.
+    pub keys: u64,
+    /// At most so many were looked at.
+    pub elements: u64,
+    /// So many are looked at, of one key and of all: more would keep the server from its work.
+    pub of_a_key_at_most: u64,
+    pub in_all_at_most: u64,
+    /// Why it ended before its end.
+    pub stopped: Option<Stopped>,
 }

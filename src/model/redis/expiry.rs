@@ -62,7 +62,7 @@ pub struct ExpiryGroup {
     pub peak_1s_at: Option<Timestamp>,
     pub peak_10s_share: Option<Percent>,
     pub peak_10s_keys: Option<u64>,
-    /// The first of those ten seconds.
+    /// Of those ten seconds the one in which most do.
     pub peak_at: Option<Timestamp>,
     /// Counts of a second are too low by at most so many keys.
     pub counted_within: u64,
@@ -74,17 +74,24 @@ pub struct ExpiryGroup {
     /// Keys that expire in each of equal parts of the time from now to `histogram_until_ms`.
     pub histogram: Vec<u64>,
     pub histogram_until_ms: Option<Millis>,
+    /// Keys that expire after that. With `histogram`, `overdue` and `never` they are all that have a TTL.
+    #[serde(default)]
+    pub histogram_later: u64,
 }
 
-/// Many keys of a group that expire together.
+/// Many keys of a group, or of many groups, that expire together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cliff {
-    /// The first of its ten seconds.
+    /// Of its ten seconds the one in which most expire.
     pub at: Timestamp,
     pub in_ms: Millis,
     pub keys: u64,
+    /// `60 groups` where no single one is it.
     pub group: String,
-    /// Of the keys of the group that expire.
+    /// Of so many groups, none of which alone is most of it; `null`: of one.
+    #[serde(default)]
+    pub groups: Option<u64>,
+    /// Of the keys of the group that expire; of all keys that do, where it is of many groups.
     pub share: Percent,
 }
 
@@ -102,12 +109,16 @@ impl Cliff {
     /// `in 4m 12s (14:05:00 UTC) 94,000 keys of catalog:product:* expire within 10 s: 63.0 % of its expiring keys`
     pub fn forecast(&self) -> String {
         format!(
-            "in {} ({} UTC) {} of {} expire within 10 s: {:.1} % of its expiring keys",
+            "in {} ({} UTC) {} of {} expire within 10 s: {:.1} % of {}",
             self.in_ms,
             self.moment(),
             counted(self.keys, "key"),
             self.group,
-            self.share.0
+            self.share.0,
+            match self.groups {
+                None => "its expiring keys",
+                Some(_) => "all keys that expire",
+            }
         )
     }
 }

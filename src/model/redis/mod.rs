@@ -12,7 +12,7 @@ mod rights;
 mod stampede;
 mod target;
 
-pub use big::{BigKey, GroupSum, TypeSum};
+pub use big::{BigKey, BigMeasured, GroupSum, TypeSum};
 pub use coverage::{NodeWalk, OwnEffect, RedisCoverage, SectionNote, Stopped, Tally};
 pub use expiry::{Cliff, ExpiryGroup, ExpiryVerdict, Jitter};
 pub use hot::{HotFound, HotGroup, HotKey, HotMethod, HotUnit, KeyFacts};

@@ -1,12 +1,19 @@
 //! The largest keys, by bytes and by elements, without the look itself making any of them hotter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
 
 use super::fleet::Fleet;
+use super::measure::{Candidate, at_most, is_estimated, measure};
 use super::touch::{NO_TOUCH, NoTouch};
 use super::walk::{Answer, Budget, PerKey, Plan, Watch, walk};
 use crate::keys::{Absorb, GroupId, Grouped, Pattern, Top};
-use crate::model::{BigKey, GroupSum, KeyName, KeyType, RedisCoverage, TypeSum};
+use crate::model::{BigKey, BigMeasured, GroupSum, KeyName, KeyType, RedisCoverage, TypeSum};
+
+/// Keys beyond those that are asked for: an estimate may have put one of them too far down.
+const MORE: usize = 1000;
+/// Collections that are measured, the largest of them by elements (by bytes, where those aren't counted).
+const MEASURED: usize = 10_000;
 
 /// What a pass is to give.
 #[derive(Clone, Debug)]
@@ -26,6 +33,8 @@ pub struct BigPass {
     pub by_elements: Vec<BigKey>,
     pub types: Vec<TypeSum>,
     pub groups: Vec<GroupSum>,
+    /// What was measured element by element.
+    pub measured: BigMeasured,
     pub coverage: RedisCoverage,
 }
 
@@ -37,19 +46,40 @@ struct About {
     elements: Option<u64>,
 }
 
+impl About {
+    fn estimated(&self) -> bool {
+        self.bytes
+            .is_some_and(|bytes| is_estimated(self.kind, bytes, self.elements))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Item {
+    bytes: Option<u64>,
+    estimated: bool,
+}
+
 #[derive(Default)]
 struct Sum {
     keys: u64,
     bytes: Option<u64>,
     largest: Option<u64>,
+    /// Keys whose size is an estimate.
+    estimated: u64,
 }
 
-impl Absorb<Option<u64>> for Sum {
-    fn absorb(&mut self, bytes: Option<u64>) {
+impl Absorb<Item> for Sum {
+    fn absorb(&mut self, item: Item) {
         self.keys += 1;
-        self.bytes = plus(self.bytes, bytes);
-        self.largest = self.largest.max(bytes);
+        self.bytes = plus(self.bytes, item.bytes);
+        self.largest = self.largest.max(item.bytes);
+        self.estimated += u64::from(item.estimated);
     }
+}
+
+/// A sum, once one of its keys is known better.
+fn corrected(sum: Option<u64>, was: u64, is: u64) -> Option<u64> {
+    sum.map(|sum| sum.saturating_sub(was).saturating_add(is))
 }
 
 /// What is known of a sum: nothing, where nothing of it is.
@@ -62,6 +92,7 @@ fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
 
 /// Walks all keys.
 pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Watch) -> BigPass {
+    let begun = Instant::now();
     let no_touch = fleet.no_touch().await;
     let counts = no_touch == NoTouch::On || options.touch;
     // TYPE and MEMORY USAGE touch nothing.
@@ -71,10 +102,11 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
         &[PerKey::Type, PerKey::Bytes]
     };
     let names: Vec<String> = fleet.nodes.iter().map(|node| node.name.clone()).collect();
-    let mut by_bytes: Top<About> = Top::new(options.top);
+    let mut by_bytes: Top<About> = Top::new(options.top.saturating_add(MORE));
+    let mut collections: Top<About> = Top::new(MEASURED);
     let mut by_elements: BTreeMap<KeyType, Top<About>> = BTreeMap::new();
-    let mut types: BTreeMap<KeyType, TypeSum> = BTreeMap::new();
-    let mut grouped: Grouped<Option<u64>, Sum> = Grouped::new(options.patterns, |_| Sum::default());
+    let mut types: BTreeMap<KeyType, (TypeSum, u64)> = BTreeMap::new();
+    let mut grouped: Grouped<Item, Sum> = Grouped::new(options.patterns, |_| Sum::default());
     let mut each = |node: &str, keys: Vec<Vec<u8>>, answers: Vec<Answer>| {
         let at = names.iter().position(|name| name == node).unwrap_or(0);
         for (key, of_key) in keys.into_iter().zip(answers.chunks(per_key.len())) {
@@ -93,18 +125,28 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
                 bytes: number(1),
                 elements: number(2),
             };
-            let sum = types.entry(*kind).or_insert(TypeSum {
-                kind: *kind,
-                keys: 0,
-                bytes: None,
-                elements: (counts && kind.length_command().is_some()).then_some(0),
+            let estimated = about.estimated();
+            let (sum, guesses) = types.entry(*kind).or_insert_with(|| {
+                let sum = TypeSum {
+                    kind: *kind,
+                    keys: 0,
+                    bytes: None,
+                    bytes_estimated: false,
+                    elements: (counts && kind.length_command().is_some()).then_some(0),
+                };
+                (sum, 0)
             });
+            *guesses += u64::from(estimated);
             sum.keys += 1;
             sum.bytes = plus(sum.bytes, about.bytes);
             sum.elements = sum.elements.map(|all| all + about.elements.unwrap_or(0));
             let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
             if let Some(bytes) = about.bytes {
                 by_bytes.push(&key, signed(bytes), || about);
+                if estimated && *kind != KeyType::Other {
+                    let elements = at_most(bytes, about.elements);
+                    collections.push(&key, signed(elements), || about);
+                }
             }
             if let Some(elements) = about.elements {
                 let top = by_elements
@@ -112,7 +154,8 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
                     .or_insert_with(|| Top::new(options.top));
                 top.push(&key, signed(elements), || about);
             }
-            grouped.push(key, about.bytes);
+            let bytes = about.bytes;
+            grouped.push(key, Item { bytes, estimated });
         }
     };
     let plan = Plan {
@@ -137,26 +180,94 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
             coverage.lacks(fleet.grant(NO_TOUCH));
         }
     }
-    let (mut grouping, sums) = grouped.finish();
-    let mut name = |key: &[u8]| {
-        let id = grouping.assign(key);
-        grouping.name(id).to_owned()
+    let (mut grouping, mut sums) = grouped.finish();
+    let by_bytes = by_bytes.into_sorted();
+    let by_elements: Vec<_> = by_elements
+        .into_values()
+        .flat_map(Top::into_sorted)
+        .collect();
+    let collections = collections.into_sorted();
+    // Those that are asked for first: the bounds may not allow for more.
+    let (first, rest) = by_bytes.split_at(options.top.min(by_bytes.len()));
+    let mut known: HashMap<Vec<u8>, (About, usize)> = HashMap::new();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (key, _, about) in first
+        .iter()
+        .chain(&by_elements)
+        .chain(rest)
+        .chain(&collections)
+    {
+        if known.contains_key(key) {
+            continue;
+        }
+        known.insert(key.clone(), (*about, candidates.len()));
+        let bytes = about.bytes.unwrap_or(0);
+        candidates.push(Candidate {
+            key: key.clone(),
+            node: about.node,
+            elements: at_most(bytes, about.elements),
+            bytes,
+            estimated: about.estimated() && about.kind != KeyType::Other,
+        });
+    }
+    let (measured, waited) = measure(fleet, &mut candidates, options.budget, begun, watch).await;
+    fleet.state_own_effect(&mut coverage);
+    let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    coverage.own_effect.took_ms = millis(begun.elapsed());
+    coverage.own_effect.waited_ms += millis(waited);
+    for (key, (about, at)) in &known {
+        let (Some(was), now) = (about.bytes, &candidates[*at]) else {
+            continue;
+        };
+        let GroupId(n) = grouping.assign(key);
+        let exact = u64::from(about.estimated() && about.kind != KeyType::Other && !now.estimated);
+        if let Some((sum, guesses)) = types.get_mut(&about.kind) {
+            sum.bytes = corrected(sum.bytes, was, now.bytes);
+            *guesses = guesses.saturating_sub(exact);
+        }
+        if let Some(sum) = sums.get_mut(n as usize) {
+            sum.bytes = corrected(sum.bytes, was, now.bytes);
+            sum.estimated = sum.estimated.saturating_sub(exact);
+            if sum.largest == Some(was) && now.bytes < was {
+                sum.largest = None;
+            }
+        }
+    }
+    let mut told: Vec<BigKey> = Vec::new();
+    for (key, (about, at)) in known {
+        let id = grouping.assign(&key);
+        let now = &candidates[at];
+        let bytes = about.bytes.map(|_| now.bytes);
+        if let Some(sum) = sums.get_mut(id.0 as usize) {
+            sum.largest = sum.largest.max(bytes);
+        }
+        told.push(BigKey {
+            node: names.get(about.node).cloned().unwrap_or_default(),
+            group: grouping.name(id).to_owned(),
+            kind: about.kind,
+            bytes,
+            bytes_estimated: bytes.is_some() && (now.estimated || about.kind == KeyType::Other),
+            elements: about.elements,
+            key: KeyName(key),
+        });
+    }
+    let listed = |of: &[(Vec<u8>, i64, About)]| -> Vec<BigKey> {
+        let places: HashMap<&[u8], usize> = of
+            .iter()
+            .enumerate()
+            .map(|(place, (key, _, _))| (key.as_slice(), place))
+            .collect();
+        let mut kept: Vec<(usize, &BigKey)> = told
+            .iter()
+            .filter_map(|key| Some((*places.get(key.key.0.as_slice())?, key)))
+            .collect();
+        kept.sort_by_key(|(place, _)| *place);
+        kept.into_iter().map(|(_, key)| key.clone()).collect()
     };
-    let mut told = |top: Top<About>| -> Vec<BigKey> {
-        top.into_sorted()
-            .into_iter()
-            .map(|(key, _, about)| BigKey {
-                node: names.get(about.node).cloned().unwrap_or_default(),
-                group: name(&key),
-                kind: about.kind,
-                bytes: about.bytes,
-                elements: about.elements,
-                key: KeyName(key),
-            })
-            .collect()
-    };
-    let by_bytes = told(by_bytes);
-    let by_elements = by_elements.into_values().flat_map(&mut told).collect();
+    let by_elements = listed(&by_elements);
+    told.retain(|key| key.bytes.is_some());
+    told.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.key.cmp(&b.key)));
+    told.truncate(options.top);
     let mut groups: Vec<GroupSum> = sums
         .iter()
         .enumerate()
@@ -165,17 +276,25 @@ pub async fn big_pass(fleet: &mut Fleet, options: BigOptions<'_>, watch: &dyn Wa
             group: grouping.name(GroupId(n as u32)).to_owned(),
             keys: sum.keys,
             bytes: sum.bytes,
+            bytes_estimated: sum.estimated > 0,
             largest: sum.largest,
         })
         .collect();
     groups.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.group.cmp(&b.group)));
-    let mut types: Vec<TypeSum> = types.into_values().collect();
+    let mut types: Vec<TypeSum> = types
+        .into_values()
+        .map(|(sum, guesses)| TypeSum {
+            bytes_estimated: guesses > 0,
+            ..sum
+        })
+        .collect();
     types.sort_by_key(|of| std::cmp::Reverse(of.bytes));
     BigPass {
-        by_bytes,
+        by_bytes: told,
         by_elements,
         types,
         groups,
+        measured,
         coverage,
     }
 }

@@ -12,6 +12,7 @@ mod groups;
 mod hot;
 mod info;
 mod keymiss;
+mod measure;
 mod monitor;
 mod pace;
 pub mod queues;

@@ -38,6 +38,7 @@ async fn read(ctx: &mut Context<'_>, args: &BigkeysArgs) -> Result<RedisReport<B
         by_elements: pass.by_elements,
         types: pass.types,
         groups: pass.groups,
+        measured: Some(pass.measured),
     };
     Ok(bigkeys::report(taken_at, fleet.target, pass.coverage, data))
 }

@@ -1,7 +1,7 @@
 //! Celery over kombu: a list per queue and priority, pushed at the left and taken from the right, without a time in the
 //! messages; `unacked` for all queues together. A queue is there only while a list of it is: its bindings tell its name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -26,9 +26,9 @@ const VISIBILITY_MS: i64 = 3_600_000;
 pub struct Broker {
     /// `global_keyprefix`.
     pub prefix: Vec<u8>,
-    /// Where it isn't the usual one: `sep` of broker_transport_options.
-    pub separator: Option<Vec<u8>>,
-    pub names: Vec<Vec<u8>>,
+    /// Each queue with what stands before its steps, as its bindings show it: `sep` of broker_transport_options. Who changes
+    /// that leaves lists of both kinds, so there may be several; none: the usual one.
+    pub names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     /// Exchange and routing key to the queue.
     pub routes: BTreeMap<(String, String), String>,
 }
@@ -77,39 +77,47 @@ fn taken(entry: &[u8]) -> Option<Taken> {
     })
 }
 
-fn step_key(broker: &Broker, name: &[u8], step: u8) -> Vec<u8> {
-    let base = [broker.prefix.as_slice(), name].concat();
-    match step {
-        0 => base,
-        step => {
-            let separator = broker.separator.as_deref().unwrap_or(SEPARATOR);
-            [&base, separator, step.to_string().as_bytes()].concat()
-        }
-    }
+/// The lists of a queue with their steps, in the order in which they are taken from.
+fn lists(prefix: &[u8], name: &[u8], separators: &BTreeSet<Vec<u8>>) -> Vec<Vec<u8>> {
+    let base = [prefix, name].concat();
+    let usual = BTreeSet::from([SEPARATOR.to_vec()]);
+    let separators = if separators.is_empty() {
+        &usual
+    } else {
+        separators
+    };
+    let stepped = (1..=LAST_STEP).flat_map(|step| {
+        let base = &base;
+        let of = move |separator: &Vec<u8>| {
+            [base, separator.as_slice(), step.to_string().as_bytes()].concat()
+        };
+        separators.iter().map(of)
+    });
+    std::iter::once(base.clone()).chain(stepped).collect()
 }
 
 pub async fn inspect(fleet: &mut Fleet, broker: &Broker, clock: &Clock) -> Vec<Queue> {
     let mut all = Queue::new(QueueSystem::Celery, label(&broker.prefix, b"", b"*"));
     let unacked = Unacked::read(fleet, broker, clock, &mut all).await;
     let mut asks = Vec::new();
-    for name in &broker.names {
-        for step in 0..=LAST_STEP {
-            asks.push(ask("LLEN", step_key(broker, name, step)));
-        }
+    for (name, separators) in &broker.names {
+        let lists = lists(&broker.prefix, name, separators);
+        asks.extend(lists.into_iter().map(|list| ask("LLEN", list)));
     }
     let mut lengths = answers(fleet, asks).await;
     let mut rows = Vec::new();
     let mut heads = Vec::new();
-    for name in &broker.names {
+    for (name, separators) in &broker.names {
         let mut row = Queue::new(QueueSystem::Celery, label(&broker.prefix, b"", name));
-        let steps: Vec<Option<u64>> = (0..=LAST_STEP).map(|_| lengths.uint()).collect();
+        let mut lists = lists(&broker.prefix, name, separators);
+        let steps: Vec<Option<u64>> = lists.iter().map(|_| lengths.uint()).collect();
         row.depth = steps.iter().copied().sum();
         row.refused = lengths.refusal().map(|refused| refused.text().to_owned());
         let first = steps
             .iter()
             .position(|length| length.is_some_and(|n| n > 0));
-        let first = first.and_then(|step| u8::try_from(step).ok()).unwrap_or(0);
-        heads.push(ask("LINDEX", step_key(broker, name, first)).arg("-1"));
+        let first = lists.swap_remove(first.unwrap_or(0));
+        heads.push(ask("LINDEX", first).arg("-1"));
         if let Some(unacked) = &unacked {
             unacked.tell(&text(name), &mut row, clock);
         }
@@ -267,16 +275,20 @@ mod tests {
 
     #[test]
     fn priorities_have_lists_of_their_own() {
-        let broker = Broker {
-            prefix: b"p.".to_vec(),
-            ..Broker::default()
+        let of = |prefix: &[u8], separators: &[&[u8]]| {
+            let separators = separators.iter().map(|one| one.to_vec()).collect();
+            lists(prefix, b"mail", &separators)
         };
-        assert_eq!(step_key(&broker, b"mail", 0), b"p.mail");
-        assert_eq!(step_key(&broker, b"mail", 6), b"p.mail\x06\x166");
-        let colon = Broker {
-            separator: Some(b":".to_vec()),
-            ..Broker::default()
-        };
-        assert_eq!(step_key(&colon, b"mail", 6), b"mail:6");
+        let usual = of(b"p.", &[]);
+        assert_eq!((usual.len(), usual[0].as_slice()), (10, &b"p.mail"[..]));
+        assert_eq!(usual[6], b"p.mail\x06\x166");
+        assert_eq!(of(b"", &[b":"])[6], b"mail:6");
+        // After a change of the separator both are there.
+        let both = of(b"", &[SEPARATOR, b":"]);
+        assert_eq!(both.len(), 19);
+        assert_eq!(
+            &both[11..13],
+            [b"mail\x06\x166".to_vec(), b"mail:6".to_vec()]
+        );
     }
 }

@@ -176,7 +176,6 @@ async fn by_name(
 /// Celery's queues by kombu's bindings: routing key, pattern and queue.
 async fn brokers(fleet: &mut Fleet, seen: &Seen, places: &mut QueuePlaces) -> Vec<Broker> {
     let mut brokers: BTreeMap<Vec<u8>, Broker> = BTreeMap::new();
-    let mut names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>> = BTreeMap::new();
     for (prefix, exchange) in &seen.bindings {
         let set = [prefix, &b"_kombu.binding."[..], exchange].concat();
         let bound = match members(fleet, &set, NAMES).await {
@@ -198,39 +197,23 @@ async fn brokers(fleet: &mut Fleet, seen: &Seen, places: &mut QueuePlaces) -> Ve
             }
             let broker = brokers.entry(prefix.clone()).or_default();
             broker.prefix.clone_from(prefix);
-            if separator != SEPARATOR {
-                broker.separator = Some(separator.to_vec());
-            }
             let route = (text(exchange), text(routing_key));
             broker.routes.insert(route, text(queue));
-            names
-                .entry(prefix.clone())
-                .or_default()
-                .insert(queue.to_vec());
+            let separators = broker.names.entry(queue.to_vec()).or_default();
+            separators.insert(separator.to_vec());
         }
     }
     for base in &seen.stepped {
         let prefix = brokers.keys().rev().find(|prefix| base.starts_with(prefix));
         let prefix = prefix.cloned().unwrap_or_default();
         let name = base[prefix.len()..].to_vec();
-        brokers
-            .entry(prefix.clone())
-            .or_default()
-            .prefix
-            .clone_from(&prefix);
-        names.entry(prefix).or_default().insert(name);
+        let broker = brokers.entry(prefix.clone()).or_default();
+        broker.prefix = prefix;
+        // A list of it has the usual one, whatever its bindings show.
+        let separators = broker.names.entry(name).or_default();
+        separators.insert(SEPARATOR.to_vec());
     }
-    brokers
-        .into_iter()
-        .map(|(prefix, broker)| Broker {
-            names: names
-                .remove(&prefix)
-                .unwrap_or_default()
-                .into_iter()
-                .collect(),
-            ..broker
-        })
-        .collect()
+    brokers.into_values().collect()
 }
 
 /// Routing key, queue, and what stands between them: `key SEP pattern SEP queue`. `sep` can be set to anything.

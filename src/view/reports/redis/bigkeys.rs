@@ -9,6 +9,7 @@ use crate::view::console::Style;
 use crate::view::layout::{Column, table};
 use crate::view::reports::Table;
 use crate::view::reports::cells::{NONE, sentence, wrap};
+use crate::view::sanitize::clean;
 use crate::view::sheet::{Col, Sheet, col, more};
 
 const MOST_GROUPS: usize = 12;
@@ -27,6 +28,13 @@ impl Table<RedisHead> for Bigkeys {
         if !elements.is_empty() {
             out.push_str("\nby elements:\n");
             out.push_str(&keys(&elements, style));
+            let more = self.by_elements.len() - elements.len();
+            if more > 0 {
+                out.push_str(&format!(
+                    "and {} more by elements (--json has all)\n",
+                    counted(more as u64, "key")
+                ));
+            }
         }
         if !self.types.is_empty() {
             out.push('\n');
@@ -35,6 +43,10 @@ impl Table<RedisHead> for Bigkeys {
         if self.groups.len() > 1 {
             out.push('\n');
             out.push_str(&self.by_group(style));
+        }
+        if let Some(told) = self.told_of_estimates() {
+            out.push('\n');
+            out.push_str(&wrap(&told, most, 0));
         }
         out.push('\n');
         out.push_str(&style.faint(wrap(&own_effect(&head.coverage), most, 0).trim_end()));
@@ -47,8 +59,9 @@ impl Table<RedisHead> for Bigkeys {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        const KEYS: [Col; 7] = [
+        const KEYS: [Col; 8] = [
             col("bytes", "bytes"),
+            col("bytes_estimated", "estimated"),
             col("elements", "elements"),
             col("type", "type"),
             col("key", "key"),
@@ -56,16 +69,18 @@ impl Table<RedisHead> for Bigkeys {
             col("group", "group"),
             more("node"),
         ];
-        const TYPES: [Col; 4] = [
+        const TYPES: [Col; 5] = [
             col("type", "type"),
             col("keys", "keys"),
             col("bytes", "bytes"),
+            col("bytes_estimated", "estimated"),
             col("elements", "elements"),
         ];
-        const GROUPS: [Col; 4] = [
+        const GROUPS: [Col; 5] = [
             col("group", "group"),
             col("keys", "keys"),
             col("bytes", "bytes"),
+            col("bytes_estimated", "estimated"),
             col("largest", "largest"),
         ];
         vec![
@@ -95,9 +110,42 @@ impl Bigkeys {
             counted(keys, "key"),
             bytes.map_or_else(
                 || "of unknown size".into(),
-                |bytes| format!("{} with their overhead", size(bytes))
+                |bytes| {
+                    let size = about(bytes, self.is_estimated());
+                    let estimated = if self.is_estimated() {
+                        ", estimated"
+                    } else {
+                        ""
+                    };
+                    format!("{size} with their overhead{estimated}")
+                }
             )
         )
+    }
+
+    fn is_estimated(&self) -> bool {
+        self.types.iter().any(|of| of.bytes_estimated)
+    }
+
+    /// What `~` means, and what was done about it.
+    fn told_of_estimates(&self) -> Option<String> {
+        let measured = self.measured.as_ref()?;
+        let looked_at = format!(
+            "{} measured element by element (at most {} elements of a key and {} in all)",
+            counted(measured.keys, "key"),
+            thousands(measured.of_a_key_at_most),
+            thousands(measured.in_all_at_most)
+        );
+        let stopped = measured.stopped.as_ref().map_or_else(String::new, |why| {
+            format!("; not further: {}", clean(&why.to_string()))
+        });
+        match (self.is_estimated(), measured.keys) {
+            (false, 0) => None,
+            (false, _) => Some(looked_at),
+            (true, _) => Some(format!(
+                "~: estimated from some elements of a collection, as MEMORY USAGE does; {looked_at}{stopped}"
+            )),
+        }
     }
 
     /// Some of each type, on a screen.
@@ -122,7 +170,8 @@ impl Bigkeys {
             vec![
                 of.kind.name().to_owned(),
                 thousands(of.keys),
-                of.bytes.map_or_else(|| NONE.into(), size),
+                of.bytes
+                    .map_or_else(|| NONE.into(), |bytes| about(bytes, of.bytes_estimated)),
                 of.elements.map_or_else(|| NONE.into(), thousands),
             ]
         };
@@ -140,7 +189,8 @@ impl Bigkeys {
             vec![
                 of.group.clone(),
                 thousands(of.keys),
-                of.bytes.map_or_else(|| NONE.into(), size),
+                of.bytes
+                    .map_or_else(|| NONE.into(), |bytes| about(bytes, of.bytes_estimated)),
                 of.largest.map_or_else(|| NONE.into(), size),
             ]
         };
@@ -159,6 +209,12 @@ impl Bigkeys {
     }
 }
 
+/// `55 KiB`, `~55 KiB`
+fn about(bytes: u64, estimated: bool) -> String {
+    let size = size(bytes);
+    if estimated { format!("~{size}") } else { size }
+}
+
 fn keys(keys: &[&BigKey], style: Style) -> String {
     let columns = [
         Column::number("size"),
@@ -169,7 +225,8 @@ fn keys(keys: &[&BigKey], style: Style) -> String {
     ];
     let row = |key: &&BigKey| {
         vec![
-            key.bytes.map_or_else(|| NONE.into(), size),
+            key.bytes
+                .map_or_else(|| NONE.into(), |bytes| about(bytes, key.bytes_estimated)),
             key.elements.map_or_else(|| NONE.into(), thousands),
             key.kind.name().to_owned(),
             key.key.text(),

@@ -95,11 +95,12 @@ impl Table<RedisHead> for Expiry {
             col("longest_ms", "longest"),
             col("verdict", "verdict"),
         ];
-        const CLIFFS: [Col; 5] = [
+        const CLIFFS: [Col; 6] = [
             col("at", "at"),
             col("in_ms", "in"),
             col("keys", "keys"),
             col("group", "group"),
+            more("groups"),
             col("share", "share %"),
         ];
         vec![

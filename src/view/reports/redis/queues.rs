@@ -314,7 +314,7 @@ mod tests {
         let queue = |(n, name): (usize, &&str)| Queue {
             depth: Some(if *name == "empty" { 0 } else { 7 }),
             workers: Some(0),
-            oldest_age_ms: Some(Millis::from_secs(60 + n as u64)),
+            oldest_age_ms: Some(Millis::from_secs(1000 + n as u64)),
             ..Queue::new(QueueSystem::Rq, (*name).into())
         };
         let queues = names.iter().enumerate().map(queue).collect();
