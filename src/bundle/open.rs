@@ -27,6 +27,9 @@ enum Kind {
     Sealed,
 }
 
+/// A frame, or why it can't be had.
+pub type Read = (FrameRef, Result<Snapshot, BundleError>);
+
 /// What is handed every file, in the order of the names.
 pub(super) type Each<'e> = dyn FnMut(&str, &[u8]) -> Result<(), BundleError> + 'e;
 
@@ -339,9 +342,7 @@ impl Bundle {
     ///
     /// # Errors
     /// Outside when the archive can't be read, inside when a frame can't or is damaged.
-    pub fn into_frames(
-        self,
-    ) -> Result<impl Iterator<Item = Result<Snapshot, BundleError>> + use<>, BundleError> {
+    pub fn into_frames(self) -> Result<impl Iterator<Item = Read> + use<>, BundleError> {
         // An archive is read in one go only: its frames are kept packed meanwhile, each by itself.
         let mut packed: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         if self.kind == Kind::Sealed {
@@ -356,13 +357,25 @@ impl Bundle {
         let frames = self.frames.clone();
         Ok(frames.into_iter().map(move |frame| {
             let bytes = match packed.remove(&frame.path) {
-                Some(small) => {
-                    zstd::decode_all(small.as_slice()).map_err(|error| self.io(error))?
-                }
-                None => self.read(&frame.path)?,
+                Some(small) => zstd::decode_all(small.as_slice()).map_err(|error| self.io(error)),
+                None => self.read(&frame.path),
             };
-            self.parsed(&frame.path, &bytes)
+            let read = bytes.and_then(|bytes| self.parsed(&frame.path, &bytes));
+            (frame, read)
         }))
+    }
+
+    /// Frames that can't be read as they were written, each with where it is damaged.
+    ///
+    /// # Errors
+    /// When the archive or the folder can't be read.
+    pub fn damaged(&self) -> Result<Vec<(FrameRef, String)>, BundleError> {
+        let mut damaged = Vec::new();
+        self.each_frame(&mut |frame, read| {
+            let damage = read.err().and_then(|error| error.damage());
+            damaged.extend(damage.map(|why| (frame.clone(), why)));
+        })?;
+        Ok(damaged)
     }
 
     /// What logs told, one after the other.

@@ -9,6 +9,7 @@ mod budget;
 mod budget_output;
 mod build;
 mod bundle;
+mod bundle_damage;
 mod captures;
 mod connections;
 mod corpus;

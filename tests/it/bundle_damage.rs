@@ -1,0 +1,115 @@
+//! A frame that is damaged costs itself alone: the bundle around it is read, compared, told of and sealed.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use stanch::bundle::{self, Bundle};
+
+use crate::bundle::{captures, ended, nothing, written};
+
+fn stanch(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = Command::new(env!("CARGO_BIN_EXE_stanch"))
+        .args(args)
+        .env_clear()
+        .current_dir(folder)
+        .output()
+        .expect("run");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (status.code(), text(&stdout), text(&stderr))
+}
+
+/// Half of a frame is there; its number.
+fn cut(root: &Path, n: usize) -> usize {
+    let frame = Bundle::open(root).expect("a bundle").frames()[n].clone();
+    let path = root.join(&frame.path);
+    let bytes = fs::read(&path).expect("a frame");
+    fs::write(path, &bytes[..bytes.len() / 2]).expect("written");
+    frame.number
+}
+
+#[test]
+fn a_damaged_frame_is_a_gap_of_its_folder() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    drop(written(&root));
+    let last = cut(&root, captures().len() - 1);
+    let middle = cut(&root, 1);
+    let here = |args: &[&str]| stanch(place.path(), args);
+    let (code, text, errors) = here(&["report", "one", "-o", "md"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("**Partial**"), "{text}");
+    for number in [middle, last] {
+        assert!(
+            text.contains(&format!("frame {number}: damaged at line")),
+            "{text}"
+        );
+    }
+    let readable = (last - 1).to_string();
+    let (_, shown, _) = here(&["triage", "--from", "one", "--at", &readable, "--json"]);
+    let (_, of_last, errors) = here(&["triage", "--from", "one", "--json"]);
+    assert_eq!(shown, of_last);
+    let told = format!("one: frame {last}: damaged at line");
+    assert!(errors.contains(&told), "{errors}");
+    // Whoever asks for that very one is told so.
+    let (code, ..) = here(&["triage", "--from", "one", "--at", &last.to_string()]);
+    assert_eq!(code, Some(65));
+    let (code, _, errors) = here(&["bundle", "diff", "one"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains(&told), "{errors}");
+}
+
+#[test]
+fn a_damaged_frame_is_left_out_of_what_is_sealed() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    ended(&mut written(&root));
+    let number = cut(&root, 1);
+    let checked = bundle::verify(&Bundle::open(&root).expect("a bundle"), &nothing());
+    let checked = checked.expect("read");
+    assert_eq!((checked.faults.len(), checked.hits.len()), (1, 0));
+    assert!(checked.faults[0].contains("damaged at line"), "{checked:?}");
+    let here = |args: &[&str]| stanch(place.path(), args);
+    let (code, _, errors) = here(&["bundle", "seal", "one"]);
+    assert_eq!(code, Some(3), "{errors}");
+    let told = format!("frame {number}: damaged at line");
+    assert!(
+        errors.contains(&told) && errors.contains("left out of it"),
+        "{errors}"
+    );
+    assert!(!errors.contains("not-as-written"), "{errors}");
+    let sealed = Bundle::open(&place.path().join("one.tar.zst")).expect("a bundle");
+    let counted = (sealed.frames().len(), sealed.gaps().len());
+    assert_eq!(counted, (captures().len() - 1, 2));
+    let manifest = sealed.manifest().expect("sealed");
+    assert_eq!((manifest.frames, manifest.gaps), counted);
+    assert_eq!(sealed.gaps()[1].what, format!("frame {number}"));
+    let (code, text, _) = here(&["bundle", "verify", "one.tar.zst"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text, errors) = here(&["report", "one.tar.zst", "-o", "md"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains(&told), "{text}");
+}
+
+/// Nobody damages a sealed one but who changes it.
+#[test]
+fn a_frame_that_was_cut_after_sealing_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    ended(&mut written(&root));
+    let sealed = place.path().join("one.tar.zst");
+    let manifest = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
+    let manifest = serde_json::to_vec(&manifest.manifest).expect("JSON");
+    fs::write(root.join("manifest.json"), manifest).expect("written");
+    cut(&root, 1);
+    let (code, _, errors) = stanch(place.path(), &["report", "one", "-o", "md"]);
+    assert_eq!(code, Some(65));
+    assert!(
+        errors.contains("was changed after it was sealed"),
+        "{errors}"
+    );
+}
