@@ -453,7 +453,27 @@ pub fn compared(result: &Comparison, style: Style) -> String {
             .collect();
         let _ = write!(out, "\n{}", table(&columns, rows, style.width));
     }
-    if result.findings.is_empty() && result.changes.is_empty() && result.sessions.is_empty() {
+    if !result.deadlocks.is_empty() {
+        let columns = [
+            Column::text("deadlocks in").flex(10),
+            Column::number("before"),
+            Column::number("after"),
+            Column::number("new"),
+        ];
+        let rows = result.deadlocks.iter().map(|one| {
+            let (after, new) = (one.deadlocks.unwrap_or(0), one.grown.unwrap_or(0));
+            let numbers = [after - new, after, new].map(|n| n.to_string());
+            std::iter::once(clean(&one.database))
+                .chain(numbers)
+                .collect()
+        });
+        let _ = write!(out, "\n{}", table(&columns, rows.collect(), style.width));
+    }
+    let same = result.findings.is_empty()
+        && result.changes.is_empty()
+        && result.sessions.is_empty()
+        && result.deadlocks.is_empty();
+    if same {
         let _ = writeln!(out, "\nno other difference");
     }
     if !result.still_in_transaction.is_empty() {
