@@ -27,9 +27,10 @@ mod scan;
 mod stderr;
 mod time;
 mod window;
+mod words;
 mod wrapped;
 
-pub use moments::moments;
+pub use moments::{CRASHED, RECOVERS, STARTING, moments};
 pub use open::{LogError, Opened, open};
 pub use prefix::{Prefix, PrefixError};
 pub use scan::{Begun, ScanOptions, Wanted, begin};

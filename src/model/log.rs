@@ -244,4 +244,9 @@ pub enum LogServer {
     /// A process died by a signal.
     Crashed,
     Interrupted,
+    /// What it was interrupted in is recovered: a second line on the same, as a rule.
+    Recovering,
+    /// A login was refused by the limit of its role (the session's user) or of its database.
+    RoleLimit,
+    DatabaseLimit,
 }

@@ -316,6 +316,39 @@ fn deadlocks_of_the_log_are_told_once() {
     assert!(text.contains("# Postmortem: Deadlocks"), "{text}");
 }
 
+/// Nobody saw it between two captures: the log tells of it.
+#[test]
+fn a_crash_that_the_log_tells_of_is_a_cause() {
+    let moment = |second, what: &str| LogMoment {
+        sqlstate: None,
+        what: what.into(),
+        ..deadlocks(second, second, 1)
+    };
+    let made = |log| {
+        postmortem::make(Material {
+            log,
+            logs: vec![("postgresql.log".into(), 2)],
+            ..of(course(&[capture(0, 2)]))
+        })
+    };
+    let crash = made(vec![
+        moment(5, "a server process crashed"),
+        moment(6, "server recovers: it was interrupted"),
+    ]);
+    let cause = crash.causes.first().expect("a cause");
+    assert_eq!((cause.cause, cause.measured), (Cause::Failover, true));
+    assert_eq!(
+        cause.evidence,
+        [
+            "the server's log tells that a server process crashed, 2027-01-15 09:00:05 UTC",
+            "the server's log tells that the server was interrupted and recovered, 09:00:06 UTC"
+        ]
+    );
+    let text = markdown(&crash);
+    assert!(!text.contains("nothing is suggested"), "{text}");
+    assert!(made(vec![moment(5, "server ready")]).causes.is_empty());
+}
+
 /// The fullest capture isn't the one with the longest queue.
 #[test]
 fn each_finding_is_worst_by_its_own_measure() {
