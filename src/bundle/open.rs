@@ -209,6 +209,11 @@ impl Bundle {
         &self.gaps
     }
 
+    /// So many things couldn't be had.
+    pub fn missing(&self) -> usize {
+        self.gaps.iter().map(|gap| gap.times).sum()
+    }
+
     pub fn manifest(&self) -> Option<&Manifest> {
         self.manifest.as_ref()
     }

@@ -20,11 +20,11 @@ impl<'b> Parcel<'b> {
         let left_out = bundle.damaged()?;
         let mut lines = Vec::new();
         for (frame, why) in &left_out {
-            let gap = Gap {
-                at: frame.at,
-                what: format!("frame {}", frame.number),
-                why: format!("{why}: left out when it was sealed"),
-            };
+            let gap = Gap::new(
+                frame.at,
+                format!("frame {}", frame.number),
+                format!("{why}: left out when it was sealed"),
+            );
             serde_json::to_writer(&mut lines, &gap).map_err(|error| bundle.io(error.into()))?;
             lines.push(b'\n');
         }
@@ -40,7 +40,7 @@ impl<'b> Parcel<'b> {
     }
 
     pub fn gaps(&self) -> usize {
-        self.bundle.gaps().len() + self.left_out.len()
+        self.bundle.missing() + self.left_out.len()
     }
 
     /// What isn't in it, and why.

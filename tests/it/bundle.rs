@@ -57,11 +57,7 @@ fn load(path: &Path, when: When) -> Result<Loaded, BundleError> {
 }
 
 fn gap(at: Timestamp) -> Gap {
-    Gap {
-        at,
-        what: "frame".into(),
-        why: "no answer within 10 s".into(),
-    }
+    Gap::new(at, "frame".into(), "no answer within 10 s".into())
 }
 
 /// Every stored capture as a frame, one gap, and an end.

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use stanch::bundle::{self, Bundle};
+use stanch::bundle::{self, Bundle, Gap};
+use stanch::model::Timestamp;
 
 use crate::bundle::{captures, ended, nothing, written};
 
@@ -112,4 +113,43 @@ fn a_frame_that_was_cut_after_sealing_is_refused() {
         errors.contains("was changed after it was sealed"),
         "{errors}"
     );
+}
+
+/// What a full disk loses is told once at first, and how often again as soon as there is room, or at the end.
+#[test]
+fn rounds_that_are_lost_are_counted() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    let mut folder = written(&root);
+    let frame = captures()[0].clone();
+    let at = |seconds| Timestamp::new(frame.taken_at.utc() + chrono::TimeDelta::seconds(seconds));
+    let lose = |folder: &mut bundle::Folder, second| {
+        let why = "not written: no storage space".to_owned();
+        let (first, told) = folder.lost(Gap::new(at(second), "frame".into(), why));
+        told.expect("written");
+        first
+    };
+    let first: Vec<bool> = (1..=20).map(|second| lose(&mut folder, second)).collect();
+    assert_eq!(first.iter().filter(|first| **first).count(), 1);
+    // Nothing is kept of each.
+    assert_eq!(folder.gaps().len(), 2);
+    folder.frame(&frame).expect("written");
+    let told = |folder: &bundle::Folder, n: usize| {
+        let gap = &folder.gaps()[n];
+        (gap.at, gap.until, gap.times)
+    };
+    assert_eq!(told(&folder, 2), (at(2), Some(at(20)), 19));
+    assert!(lose(&mut folder, 30) && !lose(&mut folder, 31));
+    ended(&mut folder);
+    assert_eq!(told(&folder, 4), (at(31), None, 1));
+    let here = |args: &[&str]| stanch(place.path(), args);
+    let (_, text, _) = here(&["bundle", "show", "one"]);
+    assert!(text.contains("frame (22 times)"), "{text}");
+    let (code, _, errors) = here(&["bundle", "seal", "one"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let sealed = Bundle::open(&place.path().join("one.tar.zst")).expect("a bundle");
+    assert_eq!(sealed.manifest().expect("sealed").gaps, 23);
+    let (code, text, errors) = here(&["report", "one.tar.zst", "-o", "md"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("23 captures failed"), "{text}");
 }

@@ -91,6 +91,8 @@ pub fn missing(gaps: &[Gap]) -> Vec<Missing> {
     gaps.iter()
         .map(|gap| Missing {
             at: gap.at,
+            until: gap.until,
+            times: gap.times,
             what: gap.what.clone(),
             why: gap.why.clone(),
         })
@@ -144,6 +146,8 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         }
         Err(error) => gaps.push(Missing {
             at: frame.at,
+            until: None,
+            times: 1,
             what: format!("frame {}", frame.number),
             why: error.to_string(),
         }),

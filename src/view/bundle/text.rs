@@ -17,8 +17,18 @@ use crate::view::sanitize::{clean, width};
 #[derive(Clone, Debug, Serialize)]
 pub struct Missing {
     pub at: Timestamp,
+    /// The last time, where one entry is several times in a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "is_once")]
+    pub times: usize,
     pub what: String,
     pub why: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_once(times: &usize) -> bool {
+    *times == 1
 }
 
 /// What a capture came to.
@@ -165,9 +175,9 @@ fn missing(out: &mut String, gaps: &[Missing], style: Style) {
     for gap in gaps {
         match alike.last_mut() {
             Some((first, last, times)) if (&first.what, &first.why) == (&gap.what, &gap.why) => {
-                (*last, *times) = (gap.at, *times + 1);
+                (*last, *times) = (gap.until.unwrap_or(gap.at), *times + gap.times);
             }
-            _ => alike.push((gap, gap.at, 1)),
+            _ => alike.push((gap, gap.until.unwrap_or(gap.at), gap.times)),
         }
     }
     // Times of several days have their days.

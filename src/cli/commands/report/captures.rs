@@ -76,12 +76,20 @@ pub fn beside(paths: &[PathBuf], ordered: &Ordered) -> Result<Beside, Fault> {
     for path in paths {
         let bundle = Bundle::open(path)?;
         let server = ordered.server_of(path);
-        beside.gaps.extend(bundle.gaps().iter().map(|gap| Gap {
-            at: gap.at,
-            server: server.clone(),
-            what: gap.what.clone(),
-            why: gap.why.clone(),
-        }));
+        for gap in bundle.gaps() {
+            // Of several in a row the first and the last time are known.
+            const MOST: usize = 100_000;
+            let last = gap.until.unwrap_or(gap.at);
+            let rest = std::iter::repeat_n(last, gap.times.clamp(1, MOST) - 1);
+            beside
+                .gaps
+                .extend(std::iter::once(gap.at).chain(rest).map(|at| Gap {
+                    at,
+                    server: server.clone(),
+                    what: gap.what.clone(),
+                    why: gap.why.clone(),
+                }));
+        }
         beside.gaps.extend(ordered.damaged(path).map(|one| Gap {
             at: one.at,
             server: server.clone(),
@@ -261,7 +269,7 @@ impl Ordered {
         let bundle = Bundle::open(path)?;
         Ok(Supply {
             name: name(path),
-            gaps: bundle.gaps().len() + self.damaged(path).count(),
+            gaps: bundle.missing() + self.damaged(path).count(),
             captures: 0,
             is_whole: bundle.why_partial().is_none(),
             is_redacted: bundle.head().redaction == RedactionLevel::Redacted,
