@@ -42,6 +42,9 @@ pub struct Head {
     /// Addresses, logins, databases and applications are tokens.
     #[serde(default, skip_serializing_if = "is_not")]
     pub tokens: bool,
+    /// Logs that are read once the capture ends, as they were given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]

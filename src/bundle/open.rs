@@ -17,7 +17,7 @@ use super::layout::{
 };
 use super::seal::hex;
 use super::unpack;
-use crate::model::Snapshot;
+use crate::model::{LOG_UNREAD, Snapshot};
 
 /// Where its files are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,7 @@ impl Bundle {
                 for_ms: None,
                 redaction: snapshot.redaction.level,
                 tokens: false,
+                logs: Vec::new(),
             },
             end: None,
             gaps: Vec::new(),
@@ -173,18 +174,30 @@ impl Bundle {
         }
         let mut frames: Vec<FrameRef> = names.iter().filter_map(|name| frame_of(name)).collect();
         frames.sort_by_key(|frame| frame.number);
-        let logs = names.iter().filter(|name| name.starts_with(LOGS));
+        let logs: Vec<String> = names
+            .iter()
+            .filter(|name| name.starts_with(LOGS))
+            .cloned()
+            .collect();
+        let mut gaps = gaps.map_or(Ok(Vec::new()), |bytes| gaps_of(path, &bytes))?;
+        // They are read last of all: whoever is still at it will.
+        if end.is_none() && !(kind == Kind::Folder && is_written(path)) {
+            let at = frames.last().map_or(head.started_at, |frame| frame.at);
+            let unread = unread_logs(&head, &gaps, logs.len());
+            let gap = |log| Gap::new(at, "log".into(), format!("{log}: {LOG_UNREAD}"));
+            gaps.extend(unread.into_iter().map(gap));
+        }
         Ok(Self {
             path: path.to_path_buf(),
             kind,
             top,
             head,
             end,
-            gaps: gaps.map_or(Ok(Vec::new()), |bytes| gaps_of(path, &bytes))?,
+            gaps,
             manifest,
             frames,
             redis: names.iter().filter_map(|name| redis_of(name)).collect(),
-            logs: logs.cloned().collect(),
+            logs,
         })
     }
 
@@ -459,6 +472,25 @@ fn gaps_of(path: &Path, bytes: &[u8]) -> Result<Vec<Gap>, BundleError> {
         .filter(|line| !line.is_empty())
         .map(|line| parsed(path, GAPS, line))
         .collect()
+}
+
+/// Logs that were asked for, in whose place there is neither a file nor a word on why.
+fn unread_logs(head: &Head, gaps: &[Gap], mut files: usize) -> Vec<String> {
+    let told = |log: &String| {
+        let of = format!("{log}: ");
+        let mut gaps = gaps.iter().filter(|gap| gap.what == "log");
+        gaps.any(|gap| gap.why.starts_with(&of))
+    };
+    let mut logs: Vec<String> = head.logs.clone();
+    logs.retain(|log| {
+        if told(log) {
+            return false;
+        }
+        let read = files > 0;
+        files = files.saturating_sub(1);
+        !read
+    });
+    logs
 }
 
 /// The files of a folder that are a bundle's, in order. Links are refused: they lead elsewhere.

@@ -17,6 +17,10 @@ pub struct LogMoment {
     pub what: String,
 }
 
+/// What is said of a log that a capture was to read at its end, which never came.
+pub const LOG_UNREAD: &str =
+    "not read: the capture was cut off before its end, when it would have been";
+
 /// How a log begins.
 #[derive(Clone, Copy, Debug)]
 pub struct LogStart {

@@ -15,7 +15,7 @@ use super::summary::{Told, summary};
 use super::timeline::{Entry, Sources, timeline};
 use crate::budget::{Budget, Report};
 use crate::journal::Record;
-use crate::model::{LogMoment, Pid, Thresholds, Timestamp};
+use crate::model::{LOG_UNREAD, LogMoment, Pid, Thresholds, Timestamp};
 
 /// A bundle or a saved snapshot that captures came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,11 @@ impl Gap {
     /// A capture that couldn't be taken.
     pub fn is_capture(&self) -> bool {
         self.what == "frame"
+    }
+
+    /// A log that a capture was to read and never did.
+    pub fn is_unread_log(&self) -> bool {
+        self.what == "log" && self.why.ends_with(LOG_UNREAD)
     }
 
     /// Why, in a line.

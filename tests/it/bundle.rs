@@ -49,6 +49,7 @@ pub fn head(snapshot: &Snapshot) -> Head {
         for_ms: None,
         redaction: RedactionLevel::Redacted,
         tokens: false,
+        logs: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use stanch::bundle::{self, Bundle, Gap};
 use stanch::model::Timestamp;
 
-use crate::bundle::{captures, ended, nothing, written};
+use crate::bundle::{captures, ended, head, nothing, written};
 
 fn stanch(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let Output {
@@ -152,4 +152,47 @@ fn rounds_that_are_lost_are_counted() {
     let (code, text, errors) = here(&["report", "one.tar.zst", "-o", "md"]);
     assert_eq!(code, Some(0), "{errors}");
     assert!(text.contains("23 captures failed"), "{text}");
+}
+
+/// A capture reads its logs at its end: one that was cut off says which it didn't.
+#[test]
+fn a_log_that_was_never_read_is_told() {
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("one");
+    let frame = captures()[0].clone();
+    let logs = ["/var/log/a.log", "/var/log/b.log"].map(str::to_owned);
+    let asked = bundle::Head {
+        logs: logs.to_vec(),
+        ..head(&frame)
+    };
+    let mut folder = bundle::Folder::create(root.clone(), &asked, 1 << 30).expect("a folder");
+    folder.frame(&frame).expect("written");
+    let told = |path: &Path| {
+        let bundle = Bundle::open(path).expect("a bundle");
+        let whys = bundle.gaps().iter().map(|gap| gap.why.clone());
+        whys.collect::<Vec<String>>()
+    };
+    // It is still written.
+    assert_eq!(told(&root), [""; 0]);
+    folder.log(&Vec::<u8>::new()).expect("written");
+    drop(folder);
+    let why =
+        "/var/log/b.log: not read: the capture was cut off before its end, when it would have been";
+    assert_eq!(told(&root), [why]);
+    let here = |args: &[&str]| stanch(place.path(), args);
+    let (_, text, _) = here(&["bundle", "show", "one", "--json"]);
+    assert!(text.contains(why), "{text}");
+    let (_, text, errors) = here(&["report", "one", "-o", "md"]);
+    assert!(
+        text.contains(&format!("- server log: `{why}`")),
+        "{text}{errors}"
+    );
+    let (code, _, errors) = here(&["bundle", "seal", "one"]);
+    assert_eq!(code, Some(3), "{errors}");
+    assert_eq!(told(&place.path().join("one.tar.zst")), [why]);
+    // One that came to its end has told of each what became of it.
+    let root = place.path().join("two");
+    let mut folder = bundle::Folder::create(root.clone(), &asked, 1 << 30).expect("a folder");
+    ended(&mut folder);
+    assert_eq!(told(&root), [""; 0]);
 }

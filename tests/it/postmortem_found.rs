@@ -84,6 +84,7 @@ fn folder(root: &Path) -> Folder {
         for_ms: None,
         redaction: RedactionLevel::Redacted,
         tokens: false,
+        logs: Vec::new(),
     };
     Folder::create(root.to_path_buf(), &head, 1 << 24).expect("a folder")
 }
