@@ -14,7 +14,7 @@ use super::gate::{self, Hit};
 use super::known::KnownSecrets;
 use super::layout::{Allowance, BUNDLE_FORMAT, End, Head, MANIFEST, Manifest, Sealed, time_of};
 use super::open::{Bundle, Each};
-use super::parcel::Parcel;
+use super::shipment::Shipment;
 use crate::model::{RedactionLevel, Snapshot, Timestamp};
 
 /// The level beyond which it takes much longer and becomes little smaller.
@@ -88,10 +88,10 @@ pub fn seal(
         }
         .into());
     }
-    let parcel = Parcel::of(&bundle)?;
-    let mut manifest = manifest_of(&parcel)?;
+    let shipment = Shipment::of(&bundle)?;
+    let mut manifest = manifest_of(&shipment)?;
     let level = bundle.head().redaction;
-    let mut found = looked_through(known, level, &mut |look| parcel.each(look))?;
+    let mut found = looked_through(known, level, &mut |look| shipment.each(look))?;
     for (rule, reason) in allowed {
         let before = found.len();
         // Whatever the reason: a password of ours isn't sealed.
@@ -127,7 +127,7 @@ pub fn seal(
             digest: Sha256::new(),
             bytes: 0,
         };
-        pack(&parcel, &manifest, &mut hashed)?.map_err(write)?;
+        pack(&shipment, &manifest, &mut hashed)?.map_err(write)?;
         hashed.inner.flush().map_err(write)?;
         (hex(&hashed.digest.finalize()), hashed.bytes)
     };
@@ -141,7 +141,7 @@ pub fn seal(
         bytes,
         sha256,
         manifest,
-        left_out: parcel.left_out(),
+        left_out: shipment.left_out(),
     })
 }
 
@@ -224,14 +224,14 @@ fn looked_through(
 /// # Errors
 /// When the folder can't be read.
 pub fn manifest(bundle: &Bundle) -> Result<Manifest, BundleError> {
-    manifest_of(&Parcel::of(bundle)?)
+    manifest_of(&Shipment::of(bundle)?)
 }
 
-fn manifest_of(parcel: &Parcel<'_>) -> Result<Manifest, BundleError> {
-    let bundle = parcel.bundle;
+fn manifest_of(shipment: &Shipment<'_>) -> Result<Manifest, BundleError> {
+    let bundle = shipment.bundle;
     let mut files = Vec::new();
     let mut last = bundle.head().started_at;
-    parcel.each(&mut |path, bytes| {
+    shipment.each(&mut |path, bytes| {
         last = last.max(time_of(path).unwrap_or(last));
         files.push(Sealed {
             path: path.to_owned(),
@@ -248,8 +248,8 @@ fn manifest_of(parcel: &Parcel<'_>) -> Result<Manifest, BundleError> {
         ended_at: bundle.end().map_or(last, |end| end.at),
         why_partial: bundle.why_partial(),
         redaction: head.redaction,
-        frames: parcel.frames(),
-        gaps: parcel.gaps(),
+        frames: shipment.frames(),
+        gaps: shipment.gaps(),
         allowed: Vec::new(),
         files,
     })
@@ -257,8 +257,8 @@ fn manifest_of(parcel: &Parcel<'_>) -> Result<Manifest, BundleError> {
 
 type Packed = Result<io::Result<()>, BundleError>;
 
-fn pack(parcel: &Parcel<'_>, manifest: &Manifest, out: &mut impl Write) -> Packed {
-    let bundle = parcel.bundle;
+fn pack(shipment: &Shipment<'_>, manifest: &Manifest, out: &mut impl Write) -> Packed {
+    let bundle = shipment.bundle;
     let encoder = match zstd::Encoder::new(out, LEVEL) {
         Ok(encoder) => encoder,
         Err(error) => return Ok(Err(error)),
@@ -269,7 +269,7 @@ fn pack(parcel: &Parcel<'_>, manifest: &Manifest, out: &mut impl Write) -> Packe
     let own = pretty(manifest).map_err(|error| bundle.io(error))?;
     // Entries stand in the order of their names, the manifest among them.
     let mut own = Some(own);
-    parcel.each(&mut |path, bytes| {
+    shipment.each(&mut |path, bytes| {
         if failed.is_none()
             && path > MANIFEST
             && let Some(own) = own.take()

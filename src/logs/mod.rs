@@ -30,7 +30,7 @@ mod window;
 mod words;
 mod wrapped;
 
-pub use moments::{CRASHED, RECOVERS, STARTING, moments};
+pub use moments::moments;
 pub use open::{LogError, Opened, open};
 pub use prefix::{Prefix, PrefixError};
 pub use scan::{Begun, ScanOptions, Wanted, begin};

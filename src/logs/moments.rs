@@ -9,10 +9,6 @@ use crate::model::{
 
 /// Alike and no further apart than this is one moment.
 const APART: TimeDelta = TimeDelta::minutes(1);
-/// What the server's own end is called, and its beginning.
-pub const CRASHED: &str = "a server process crashed";
-pub const RECOVERS: &str = "server recovers: it was interrupted";
-pub const STARTING: &str = "server starting";
 
 /// One line each, oldest first; events without a time have no place on a timeline.
 ///
@@ -151,12 +147,12 @@ fn words(event: &LogEvent, relations: &dyn Fn(&LogDeadlock) -> Vec<String>) -> O
             format!("session ended ({why}): {}", who(&event.session))
         }
         LogWhat::Server(what) => match what {
-            LogServer::Starting => STARTING,
+            LogServer::Starting => LogMoment::STARTING,
             LogServer::Ready => "server ready",
             LogServer::ShutdownRequested => "server asked to shut down",
             LogServer::ShutDown => "server shut down",
-            LogServer::Crashed => CRASHED,
-            LogServer::Interrupted | LogServer::Recovering => RECOVERS,
+            LogServer::Crashed => LogMoment::CRASHED,
+            LogServer::Interrupted | LogServer::Recovering => LogMoment::RECOVERS,
             LogServer::RoleLimit => return Some(limited("role", event.session.user.as_ref())),
             LogServer::DatabaseLimit => {
                 return Some(limited("database", event.session.database.as_ref()));
@@ -200,13 +196,13 @@ mod tests {
             of(2, LogServer::Recovering),
             of(3, LogServer::Ready),
         ];
-        let words = [CRASHED, RECOVERS, "server ready"];
+        let words = [LogMoment::CRASHED, LogMoment::RECOVERS, "server ready"];
         assert_eq!(told(&once), words.map(|what| (1, what.to_owned())));
         let again = [of(9, LogServer::Interrupted), of(9, LogServer::Recovering)];
         let twice = [once.as_slice(), &again].concat();
-        assert_eq!(told(&twice)[1], (2, RECOVERS.to_owned()));
+        assert_eq!(told(&twice)[1], (2, LogMoment::RECOVERS.to_owned()));
         // A log may begin in the middle of it.
-        assert_eq!(told(&once[2..3]), [(1, RECOVERS.to_owned())]);
+        assert_eq!(told(&once[2..3]), [(1, LogMoment::RECOVERS.to_owned())]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What the logs tell: each moment once, and how many deadlocks there were.
 
 use super::summary::stretch;
-use crate::logs::{CRASHED, RECOVERS, STARTING};
 use crate::model::{LogMoment, Timestamp, counted};
 
 /// SQLSTATE of a deadlock's victim.
@@ -63,9 +62,13 @@ pub(super) struct ServerEnd {
 impl ServerEnd {
     fn of(log: &[LogMoment]) -> Vec<Self> {
         const KINDS: [(&str, bool, &str); 3] = [
-            (CRASHED, true, "a server process crashed"),
-            (RECOVERS, true, "the server was interrupted and recovered"),
-            (STARTING, false, "the server started anew"),
+            (LogMoment::CRASHED, true, "a server process crashed"),
+            (
+                LogMoment::RECOVERS,
+                true,
+                "the server was interrupted and recovered",
+            ),
+            (LogMoment::STARTING, false, "the server started anew"),
         ];
         let mut day = None;
         let mut told = |(of, is_crash, words): (&str, bool, &str)| {

@@ -22,6 +22,7 @@ mod formats;
 mod guard;
 mod language;
 mod layering;
+mod log_japanese;
 mod postmortem;
 mod postmortem_again;
 mod postmortem_found;

@@ -395,6 +395,8 @@ fn a_server_that_is_away_is_told_of() {
     for seconds in 0..9 {
         let gap = Gap {
             at: at(seconds),
+            until: None,
+            times: 1,
             what: "frame".into(),
             why: "no connection: refused\n  at: host db1".into(),
         };
@@ -424,6 +426,8 @@ fn a_gap_is_of_the_server_that_was_away() {
     for seconds in 0..9 {
         let gap = Gap {
             at: at(seconds),
+            until: None,
+            times: 1,
             what: "frame".into(),
             why: "no connection: refused".into(),
         };

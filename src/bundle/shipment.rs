@@ -6,14 +6,14 @@ use super::layout::{FrameRef, GAPS, Gap};
 use super::open::{Bundle, Each};
 
 /// A folder as it is sealed.
-pub(super) struct Parcel<'b> {
+pub(super) struct Shipment<'b> {
     pub bundle: &'b Bundle,
     left_out: Vec<(FrameRef, String)>,
     /// Lines of the gaps that they leave.
     lines: Vec<u8>,
 }
 
-impl<'b> Parcel<'b> {
+impl<'b> Shipment<'b> {
     /// # Errors
     /// When the folder can't be read.
     pub fn of(bundle: &'b Bundle) -> Result<Self, BundleError> {
