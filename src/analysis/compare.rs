@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::deadlocks::{self, Counted};
 use super::glance::{Glance, glance};
 use super::redis::Look;
 use super::triage;
@@ -41,6 +42,8 @@ pub struct Comparison {
     pub sessions: Vec<Moved>,
     /// Findings by id that are in one only, or of another severity, each with its title.
     pub findings: Vec<Change>,
+    /// Databases whose counter of deadlocks grew, most first.
+    pub deadlocks: Vec<Counted>,
     /// Pids that are in transaction in both, in the same transaction.
     pub still_in_transaction: Vec<Pid>,
 }
@@ -61,8 +64,20 @@ pub fn compare(before: &Snapshot, after: &Snapshot, thresholds: &Thresholds) -> 
         changes: changes(before, after),
         sessions: moved(before, after),
         findings: findings(before, after, thresholds),
+        deadlocks: deadlocks(before, after),
         still_in_transaction: still.map(crate::model::Session::pid).collect(),
     }
+}
+
+/// Counters of two servers have nothing to do with one another.
+fn deadlocks(before: &Snapshot, after: &Snapshot) -> Vec<Counted> {
+    let place = |snapshot: &Snapshot| (snapshot.target.host.clone(), snapshot.target.port);
+    if place(before) != place(after) {
+        return Vec::new();
+    }
+    let mut counted = deadlocks::counted(Some(before), after);
+    counted.retain(|database| database.grown.is_some_and(|grown| grown > 0));
+    counted
 }
 
 fn changes(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
@@ -250,5 +265,44 @@ mod tests {
         assert_eq!(whats, ["role"]);
         assert_eq!(found.changes[0].after.as_deref(), Some("standby"));
         assert!(found.sessions.is_empty() && found.before.used.is_none());
+    }
+
+    #[test]
+    fn counters_of_deadlocks_that_grew() {
+        use crate::model::{Database, Oid, Section};
+        let of = |counts: [i64; 2], reset: i64| {
+            let rows = counts.iter().zip(["shop", "jobs"]).zip(1..);
+            let rows = rows.map(|((deadlocks, name), oid)| Database {
+                oid: Oid(oid),
+                name: name.into(),
+                encoding: "UTF8".into(),
+                connection_limit: None,
+                backends: 1,
+                deadlocks: Some(*deadlocks),
+                stats_reset: chrono::DateTime::from_timestamp(reset, 0)
+                    .map(crate::model::Timestamp::new),
+            });
+            Snapshot {
+                databases: Section::Collected(rows.collect()),
+                ..snapshot()
+            }
+        };
+        let grown = |before: &Snapshot, after: &Snapshot| {
+            let found = compare(before, after, &Thresholds::default());
+            let all = found.deadlocks.into_iter();
+            all.map(|one| (one.database, one.deadlocks, one.grown))
+                .collect::<Vec<_>>()
+        };
+        let (before, after) = (of([2, 7], 0), of([5, 7], 0));
+        assert_eq!(
+            grown(&before, &after),
+            [("shop".to_owned(), Some(5), Some(3))]
+        );
+        assert_eq!(grown(&after, &before), []);
+        // Anew since then: how many isn't known.
+        assert_eq!(grown(&before, &of([5, 7], 9)), []);
+        let mut other = after;
+        other.target.port = 5433;
+        assert_eq!(grown(&before, &other), []);
     }
 }

@@ -28,3 +28,18 @@ pub enum BundleError {
     #[error("{path}: {what}")]
     NoSuchFrame { path: PathBuf, what: String },
 }
+
+impl BundleError {
+    /// A frame can't be read as it was written, which costs that frame alone: where it is damaged, and never what stands there.
+    pub fn damage(&self) -> Option<String> {
+        match self {
+            Self::Snapshot(ReadError::Damaged { line, column, .. }) => {
+                Some(format!("damaged at line {line}, column {column}"))
+            }
+            Self::Snapshot(ReadError::NotASnapshot(_)) => {
+                Some("damaged: it is no saved snapshot any more".into())
+            }
+            _ => None,
+        }
+    }
+}

@@ -38,6 +38,8 @@ pub struct Folder {
     reports: usize,
     logs: usize,
     gaps: Vec<Gap>,
+    /// What couldn't be written when it was tried last, with how often again since it was told.
+    lost: Vec<Gap>,
     /// So many of the gaps are on disk.
     told: usize,
     copies: Vec<(String, Vec<u8>)>,
@@ -67,6 +69,7 @@ impl Folder {
             reports: 0,
             logs: 0,
             gaps: Vec::new(),
+            lost: Vec::new(),
             told: 0,
             copies: Vec::new(),
             last: head.started_at,
@@ -112,6 +115,7 @@ impl Folder {
         let path = layout::frame_path(self.frames + 1, snapshot.taken_at);
         let kept = self.keep(&path, &pretty(snapshot)?)?;
         self.frames += usize::from(kept == Kept::Written);
+        self.regained("frame", kept);
         Ok(kept)
     }
 
@@ -128,6 +132,7 @@ impl Folder {
         let path = layout::redis_path(self.reports + 1, report, at);
         let kept = self.keep(&path, &pretty(value)?)?;
         self.reports += usize::from(kept == Kept::Written);
+        self.regained(&format!("redis {report}"), kept);
         Ok(kept)
     }
 
@@ -150,6 +155,43 @@ impl Folder {
         self.last = gap.at;
         self.gaps.push(gap);
         self.tell()
+    }
+
+    /// Something couldn't be written: told at once the first time, and how often again once there is room, or at the end, so that a
+    /// full disk fills no memory. `true`: it is the first time.
+    pub fn lost(&mut self, gap: Gap) -> (bool, io::Result<()>) {
+        let alike = |known: &&mut Gap| known.what == gap.what && known.why == gap.why;
+        if let Some(again) = self.lost.iter_mut().find(alike) {
+            if again.times == 0 {
+                again.at = gap.at;
+            } else {
+                again.until = Some(gap.at);
+            }
+            again.times += 1;
+            self.last = gap.at;
+            return (false, Ok(()));
+        }
+        self.lost.push(Gap {
+            times: 0,
+            ..gap.clone()
+        });
+        (true, self.gap(gap))
+    }
+
+    /// It is written again: how often it wasn't.
+    fn regained(&mut self, what: &str, kept: Kept) {
+        let (now, still) = std::mem::take(&mut self.lost)
+            .into_iter()
+            .partition(|lost| kept == Kept::Written && lost.what == what);
+        self.lost = still;
+        self.told_again(now);
+        // What can't be told now is told later.
+        let _ = self.tell();
+    }
+
+    fn told_again(&mut self, lost: Vec<Gap>) {
+        self.gaps
+            .extend(lost.into_iter().filter(|lost| lost.times > 0));
     }
 
     fn tell(&mut self) -> io::Result<()> {
@@ -191,6 +233,8 @@ impl Folder {
     pub fn end(&mut self, end: &End) -> io::Result<()> {
         self.hold = None;
         let _ = fs::remove_file(self.root.join(RESERVE));
+        let again = std::mem::take(&mut self.lost);
+        self.told_again(again);
         let lost = self
             .copies
             .iter()
@@ -237,14 +281,14 @@ impl Folder {
         if !self.root.join(GAPS).exists() {
             self.told = 0;
         }
-        self.gaps.push(Gap {
-            at: self.last,
-            what: "folder".into(),
-            why: format!(
+        self.gaps.push(Gap::new(
+            self.last,
+            "folder".into(),
+            format!(
                 "somebody removed {} of it: they were written again",
                 crate::model::count(lost, "file")
             ),
-        });
+        ));
         self.tell()
     }
 

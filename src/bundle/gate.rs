@@ -43,6 +43,11 @@ pub fn rules() -> impl Iterator<Item = &'static str> {
 }
 
 impl Hit {
+    /// The file as a whole isn't one of ours: damage, and nothing secret.
+    pub(super) fn is_damage(&self) -> bool {
+        self.line == 0 && matches!(self.rule.as_str(), "not-as-written" | "not-a-snapshot")
+    }
+
     /// A secret that this process was given.
     pub fn is_own(&self) -> bool {
         self.rule.starts_with(OWN)

@@ -42,6 +42,9 @@ pub struct Head {
     /// Addresses, logins, databases and applications are tokens.
     #[serde(default, skip_serializing_if = "is_not")]
     pub tokens: bool,
+    /// Logs that are read once the capture ends, as they were given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
@@ -53,9 +56,35 @@ fn is_not(flag: &bool) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     pub at: Timestamp,
+    /// The last time, where it is several times in a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub times: usize,
     /// `frame`, `redis hotkeys`, `log`.
     pub what: String,
     pub why: String,
+}
+
+fn once() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_once(times: &usize) -> bool {
+    *times == 1
+}
+
+impl Gap {
+    pub fn new(at: Timestamp, what: String, why: String) -> Self {
+        Self {
+            at,
+            until: None,
+            times: 1,
+            what,
+            why,
+        }
+    }
 }
 
 /// How it ended.

@@ -11,6 +11,7 @@ mod layout;
 mod open;
 mod redact;
 mod seal;
+mod shipment;
 mod tokens;
 mod unpack;
 mod verify;
@@ -24,7 +25,7 @@ pub use known::KnownSecrets;
 pub use layout::{
     Allowance, BUNDLE_FORMAT, End, FrameRef, Gap, Head, Manifest, RedisRef, Sealed, stamp,
 };
-pub use open::Bundle;
+pub use open::{Bundle, Read};
 pub use redact::{leave_out_known, no_redaction, redact, redact_pooler, redact_value};
 pub use seal::{SealError, SealedFile, hits, manifest, seal, seal_frames, sealed_name};
 pub use tokens::Tokens;

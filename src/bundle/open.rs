@@ -17,7 +17,7 @@ use super::layout::{
 };
 use super::seal::hex;
 use super::unpack;
-use crate::model::Snapshot;
+use crate::model::{LOG_UNREAD, Snapshot};
 
 /// Where its files are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,9 @@ enum Kind {
     Folder,
     Sealed,
 }
+
+/// A frame, or why it can't be had.
+pub type Read = (FrameRef, Result<Snapshot, BundleError>);
 
 /// What is handed every file, in the order of the names.
 pub(super) type Each<'e> = dyn FnMut(&str, &[u8]) -> Result<(), BundleError> + 'e;
@@ -109,6 +112,7 @@ impl Bundle {
                 for_ms: None,
                 redaction: snapshot.redaction.level,
                 tokens: false,
+                logs: Vec::new(),
             },
             end: None,
             gaps: Vec::new(),
@@ -170,18 +174,30 @@ impl Bundle {
         }
         let mut frames: Vec<FrameRef> = names.iter().filter_map(|name| frame_of(name)).collect();
         frames.sort_by_key(|frame| frame.number);
-        let logs = names.iter().filter(|name| name.starts_with(LOGS));
+        let logs: Vec<String> = names
+            .iter()
+            .filter(|name| name.starts_with(LOGS))
+            .cloned()
+            .collect();
+        let mut gaps = gaps.map_or(Ok(Vec::new()), |bytes| gaps_of(path, &bytes))?;
+        // They are read last of all: whoever is still at it will.
+        if end.is_none() && !(kind == Kind::Folder && is_written(path)) {
+            let at = frames.last().map_or(head.started_at, |frame| frame.at);
+            let unread = unread_logs(&head, &gaps, logs.len());
+            let gap = |log| Gap::new(at, "log".into(), format!("{log}: {LOG_UNREAD}"));
+            gaps.extend(unread.into_iter().map(gap));
+        }
         Ok(Self {
             path: path.to_path_buf(),
             kind,
             top,
             head,
             end,
-            gaps: gaps.map_or(Ok(Vec::new()), |bytes| gaps_of(path, &bytes))?,
+            gaps,
             manifest,
             frames,
             redis: names.iter().filter_map(|name| redis_of(name)).collect(),
-            logs: logs.cloned().collect(),
+            logs,
         })
     }
 
@@ -204,6 +220,11 @@ impl Bundle {
 
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
+    }
+
+    /// So many things couldn't be had.
+    pub fn missing(&self) -> usize {
+        self.gaps.iter().map(|gap| gap.times).sum()
     }
 
     pub fn manifest(&self) -> Option<&Manifest> {
@@ -339,9 +360,7 @@ impl Bundle {
     ///
     /// # Errors
     /// Outside when the archive can't be read, inside when a frame can't or is damaged.
-    pub fn into_frames(
-        self,
-    ) -> Result<impl Iterator<Item = Result<Snapshot, BundleError>> + use<>, BundleError> {
+    pub fn into_frames(self) -> Result<impl Iterator<Item = Read> + use<>, BundleError> {
         // An archive is read in one go only: its frames are kept packed meanwhile, each by itself.
         let mut packed: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         if self.kind == Kind::Sealed {
@@ -356,13 +375,25 @@ impl Bundle {
         let frames = self.frames.clone();
         Ok(frames.into_iter().map(move |frame| {
             let bytes = match packed.remove(&frame.path) {
-                Some(small) => {
-                    zstd::decode_all(small.as_slice()).map_err(|error| self.io(error))?
-                }
-                None => self.read(&frame.path)?,
+                Some(small) => zstd::decode_all(small.as_slice()).map_err(|error| self.io(error)),
+                None => self.read(&frame.path),
             };
-            self.parsed(&frame.path, &bytes)
+            let read = bytes.and_then(|bytes| self.parsed(&frame.path, &bytes));
+            (frame, read)
         }))
+    }
+
+    /// Frames that can't be read as they were written, each with where it is damaged.
+    ///
+    /// # Errors
+    /// When the archive or the folder can't be read.
+    pub fn damaged(&self) -> Result<Vec<(FrameRef, String)>, BundleError> {
+        let mut damaged = Vec::new();
+        self.each_frame(&mut |frame, read| {
+            let damage = read.err().and_then(|error| error.damage());
+            damaged.extend(damage.map(|why| (frame.clone(), why)));
+        })?;
+        Ok(damaged)
     }
 
     /// What logs told, one after the other.
@@ -441,6 +472,25 @@ fn gaps_of(path: &Path, bytes: &[u8]) -> Result<Vec<Gap>, BundleError> {
         .filter(|line| !line.is_empty())
         .map(|line| parsed(path, GAPS, line))
         .collect()
+}
+
+/// Logs that were asked for, in whose place there is neither a file nor a word on why.
+fn unread_logs(head: &Head, gaps: &[Gap], mut files: usize) -> Vec<String> {
+    let told = |log: &String| {
+        let of = format!("{log}: ");
+        let mut gaps = gaps.iter().filter(|gap| gap.what == "log");
+        gaps.any(|gap| gap.why.starts_with(&of))
+    };
+    let mut logs: Vec<String> = head.logs.clone();
+    logs.retain(|log| {
+        if told(log) {
+            return false;
+        }
+        let read = files > 0;
+        files = files.saturating_sub(1);
+        !read
+    });
+    logs
 }
 
 /// The files of a folder that are a bundle's, in order. Links are refused: they lead elsewhere.

@@ -13,7 +13,8 @@ use super::format::write_bytes;
 use super::gate::{self, Hit};
 use super::known::KnownSecrets;
 use super::layout::{Allowance, BUNDLE_FORMAT, End, Head, MANIFEST, Manifest, Sealed, time_of};
-use super::open::Bundle;
+use super::open::{Bundle, Each};
+use super::shipment::Shipment;
 use crate::model::{RedactionLevel, Snapshot, Timestamp};
 
 /// The level beyond which it takes much longer and becomes little smaller.
@@ -26,6 +27,8 @@ pub struct SealedFile {
     pub bytes: u64,
     pub sha256: String,
     pub manifest: Manifest,
+    /// Frames that are damaged, each with where: they are gaps in it.
+    pub left_out: Vec<String>,
 }
 
 /// Why there is no sealed bundle; the folder is still there.
@@ -85,8 +88,10 @@ pub fn seal(
         }
         .into());
     }
-    let mut manifest = manifest(&bundle)?;
-    let mut found = hits(&bundle, known)?;
+    let shipment = Shipment::of(&bundle)?;
+    let mut manifest = manifest_of(&shipment)?;
+    let level = bundle.head().redaction;
+    let mut found = looked_through(known, level, &mut |look| shipment.each(look))?;
     for (rule, reason) in allowed {
         let before = found.len();
         // Whatever the reason: a password of ours isn't sealed.
@@ -122,7 +127,7 @@ pub fn seal(
             digest: Sha256::new(),
             bytes: 0,
         };
-        pack(&bundle, &manifest, &mut hashed)?.map_err(write)?;
+        pack(&shipment, &manifest, &mut hashed)?.map_err(write)?;
         hashed.inner.flush().map_err(write)?;
         (hex(&hashed.digest.finalize()), hashed.bytes)
     };
@@ -136,6 +141,7 @@ pub fn seal(
         bytes,
         sha256,
         manifest,
+        left_out: shipment.left_out(),
     })
 }
 
@@ -196,19 +202,36 @@ pub fn seal_frames(
 
 /// What may be secret in it, file by file.
 pub fn hits(bundle: &Bundle, known: &KnownSecrets) -> Result<Vec<Hit>, BundleError> {
+    let level = bundle.head().redaction;
+    looked_through(known, level, &mut |look| bundle.each(look))
+}
+
+fn looked_through(
+    known: &KnownSecrets,
+    level: RedactionLevel,
+    files: &mut dyn FnMut(&mut Each<'_>) -> Result<(), BundleError>,
+) -> Result<Vec<Hit>, BundleError> {
     let mut hits = Vec::new();
-    bundle.each(&mut |path, bytes| {
-        hits.extend(gate::look(path, bytes, known, bundle.head().redaction));
+    files(&mut |path, bytes| {
+        hits.extend(gate::look(path, bytes, known, level));
         Ok(())
     })?;
     Ok(hits)
 }
 
 /// What a sealed bundle says of itself, from the folder alone.
+///
+/// # Errors
+/// When the folder can't be read.
 pub fn manifest(bundle: &Bundle) -> Result<Manifest, BundleError> {
+    manifest_of(&Shipment::of(bundle)?)
+}
+
+fn manifest_of(shipment: &Shipment<'_>) -> Result<Manifest, BundleError> {
+    let bundle = shipment.bundle;
     let mut files = Vec::new();
     let mut last = bundle.head().started_at;
-    bundle.each(&mut |path, bytes| {
+    shipment.each(&mut |path, bytes| {
         last = last.max(time_of(path).unwrap_or(last));
         files.push(Sealed {
             path: path.to_owned(),
@@ -225,8 +248,8 @@ pub fn manifest(bundle: &Bundle) -> Result<Manifest, BundleError> {
         ended_at: bundle.end().map_or(last, |end| end.at),
         why_partial: bundle.why_partial(),
         redaction: head.redaction,
-        frames: bundle.frames().len(),
-        gaps: bundle.gaps().len(),
+        frames: shipment.frames(),
+        gaps: shipment.gaps(),
         allowed: Vec::new(),
         files,
     })
@@ -234,7 +257,8 @@ pub fn manifest(bundle: &Bundle) -> Result<Manifest, BundleError> {
 
 type Packed = Result<io::Result<()>, BundleError>;
 
-fn pack(bundle: &Bundle, manifest: &Manifest, out: &mut impl Write) -> Packed {
+fn pack(shipment: &Shipment<'_>, manifest: &Manifest, out: &mut impl Write) -> Packed {
+    let bundle = shipment.bundle;
     let encoder = match zstd::Encoder::new(out, LEVEL) {
         Ok(encoder) => encoder,
         Err(error) => return Ok(Err(error)),
@@ -245,7 +269,7 @@ fn pack(bundle: &Bundle, manifest: &Manifest, out: &mut impl Write) -> Packed {
     let own = pretty(manifest).map_err(|error| bundle.io(error))?;
     // Entries stand in the order of their names, the manifest among them.
     let mut own = Some(own);
-    bundle.each(&mut |path, bytes| {
+    shipment.each(&mut |path, bytes| {
         if failed.is_none()
             && path > MANIFEST
             && let Some(own) = own.take()

@@ -1,6 +1,6 @@
 //! Is a bundle what was sealed, and is nothing secret in it?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
 
@@ -35,6 +35,7 @@ pub struct Checked {
 pub fn verify(bundle: &Bundle, known: &KnownSecrets) -> Result<Checked, BundleError> {
     let mut found: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let mut faults = Vec::new();
+    let mut damaged = BTreeSet::new();
     bundle.each(&mut |path, bytes| {
         let sum = (bytes.len() as u64, hex(&Sha256::digest(bytes)));
         found.insert(path.to_owned(), sum);
@@ -42,6 +43,7 @@ pub fn verify(bundle: &Bundle, known: &KnownSecrets) -> Result<Checked, BundleEr
             && let Err(error) = format::parse(path.as_ref(), bytes)
         {
             faults.push(error.to_string());
+            damaged.insert(path.to_owned());
         }
         Ok(())
     })?;
@@ -62,6 +64,9 @@ pub fn verify(bundle: &Bundle, known: &KnownSecrets) -> Result<Checked, BundleEr
             .filter(|path| !listed.contains_key(path.as_str()));
         faults.extend(added.map(|path| format!("{path} wasn't there when it was sealed")));
     }
+    let mut hits = hits(bundle, known)?;
+    // It is told as damage.
+    hits.retain(|hit| !(hit.is_damage() && damaged.contains(&hit.file)));
     let sha256 = if bundle.is_sealed() || bundle.is_single() {
         Some(whole(bundle).map_err(|error| bundle.io(error))?)
     } else {
@@ -73,7 +78,7 @@ pub fn verify(bundle: &Bundle, known: &KnownSecrets) -> Result<Checked, BundleEr
         bytes: found.values().map(|(bytes, _)| bytes).sum(),
         faults,
         unsealed: bundle.manifest().is_none(),
-        hits: hits(bundle, known)?,
+        hits,
     })
 }
 

@@ -206,6 +206,9 @@ pub fn tell_of(ctx: &mut Context<'_>, path: &Path, loaded: &saved::Loaded) {
     if let Some(why) = &loaded.why_partial {
         ctx.console.warn(&format!("a partial bundle: {why}"));
     }
+    for damage in &loaded.damaged {
+        ctx.console.warn(&format!("{}: {damage}", path.display()));
+    }
     if loaded.snapshot.redaction.level == RedactionLevel::None {
         ctx.console
             .warn("it isn't redacted: values in statements and names are as they were");

@@ -4,9 +4,10 @@ use super::labels::Severity;
 use super::locktext;
 use super::logins::authorized;
 use super::record::Record;
+use super::words::{ADMINISTRATOR, CANCELED, IDLE_IN_TRANSACTION, REFUSED, by_words, limited};
 use crate::model::{
     LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogObject, LogPlace, LogServer,
-    LogTermination, LogWhat, Pid,
+    LogSession, LogTermination, LogWhat, Pid,
 };
 use crate::sql;
 
@@ -20,6 +21,7 @@ pub fn event(record: &Record) -> Option<LogEvent> {
     let what = deadlock(record)
         .or_else(|| wait(record))
         .or_else(|| bare(record))
+        .or_else(|| refused_by_limit(record))
         .or_else(|| by_sqlstate(record))
         .or_else(|| by_words(record).map(LogWhat::Server))?;
     let first = match &what {
@@ -31,12 +33,33 @@ pub fn event(record: &Record) -> Option<LogEvent> {
         at: record.at,
         // Without %p in the prefix: the victim reports itself first, a waiter names itself.
         pid: record.pid.or(first),
-        session: record.session.clone().or(&authorized(&record.message)),
+        session: session(record),
         sqlstate: record.sqlstate.clone().or_else(|| {
             matches!(what, LogWhat::Deadlock(_) | LogWhat::BareDeadlock).then(|| "40P01".to_owned())
         }),
         what,
     })
+}
+
+/// The lines of a login say whose it is; so does its refusal by a limit.
+fn session(record: &Record) -> LogSession {
+    let said = limited(&record.message).map_or_else(
+        || authorized(&record.message),
+        |(limit, name)| LogSession {
+            user: (limit == LogServer::RoleLimit).then(|| name.to_owned()),
+            database: (limit == LogServer::DatabaseLimit).then(|| name.to_owned()),
+            application_name: None,
+        },
+    );
+    record.session.clone().or(&said)
+}
+
+/// The role's or the database's own limit, which the server refuses by the same SQLSTATE.
+fn refused_by_limit(record: &Record) -> Option<LogWhat> {
+    let coded = matches!(record.sqlstate.as_deref(), None | Some("53300"));
+    let severe = matches!(record.severity, Severity::Fatal | Severity::Unknown);
+    let (limit, _) = limited(&record.message).filter(|_| coded && severe)?;
+    Some(LogWhat::Server(limit))
 }
 
 fn deadlock(record: &Record) -> Option<LogWhat> {
@@ -214,9 +237,7 @@ fn by_sqlstate(record: &Record) -> Option<LogWhat> {
                 Some(_) => None,
                 None if begins(&REFUSED) => Some(LogWhat::TooManyConnections),
                 None if begins(&ADMINISTRATOR) => ended(LogTermination::Administrator),
-                None if begins(&["terminating connection due to idle-in-transaction"]) => {
-                    ended(LogTermination::IdleInTransaction)
-                }
+                None if begins(&IDLE_IN_TRANSACTION) => ended(LogTermination::IdleInTransaction),
                 None => None,
             };
             if what.is_some() {
@@ -243,118 +264,6 @@ fn by_sqlstate(record: &Record) -> Option<LogWhat> {
         Some(_) => None,
     }
     .map(|why| LogWhat::Canceled { why })
-}
-
-/// How messages begin in English and in Japanese, where no SQLSTATE tells them.
-const REFUSED: [&str; 5] = [
-    "sorry, too many clients already",
-    "現在クライアント数が多すぎます",
-    "remaining connection slots are reserved",
-    "too many connections for role \"",
-    "too many connections for database \"",
-];
-const ADMINISTRATOR: [&str; 2] = [
-    "terminating connection due to administrator command",
-    "管理者コマンドにより接続を終了",
-];
-const CANCELED: [(LogCancellation, &[&str]); 4] = [
-    (
-        LogCancellation::LockTimeout,
-        &[
-            "canceling statement due to lock timeout",
-            "ロックのタイムアウトのためステートメントをキャンセル",
-        ],
-    ),
-    (
-        LogCancellation::StatementTimeout,
-        &[
-            "canceling statement due to statement timeout",
-            "ステートメントのタイムアウトのためステートメントをキャンセル",
-        ],
-    ),
-    (
-        LogCancellation::Request,
-        &[
-            "canceling statement due to user request",
-            "ユーザーからの要求により文をキャンセル",
-            "ユーザーからの要求のためステートメントをキャンセル",
-        ],
-    ),
-    (
-        LogCancellation::Recovery,
-        &[
-            "canceling statement due to conflict with recovery",
-            "リカバリとの競合のためステートメントをキャンセル",
-            "リカバリで競合が発生したためステートメントをキャンセル",
-        ],
-    ),
-];
-
-/// What the server says of itself, in English and Japanese: it carries no SQLSTATE. A statement that is logged begins
-/// otherwise.
-fn by_words(record: &Record) -> Option<LogServer> {
-    const WORDS: [(LogServer, &[&str]); 5] = [
-        (
-            LogServer::Ready,
-            &[
-                "database system is ready to accept ",
-                "データベースシステムの接続受け付け準備",
-            ],
-        ),
-        (LogServer::Starting, &["starting PostgreSQL "]),
-        (
-            LogServer::ShutdownRequested,
-            &[
-                "received fast shutdown request",
-                "received smart shutdown request",
-                "received immediate shutdown request",
-                "高速シャットダウン要求を受け取りました",
-                "スマートシャットダウン要求を受け取りました",
-                "即時シャットダウン要求を受け取りました",
-            ],
-        ),
-        (
-            LogServer::ShutDown,
-            &[
-                "database system is shut down",
-                "データベースシステムはシャットダウンしました",
-            ],
-        ),
-        (
-            LogServer::Interrupted,
-            &[
-                "database system was interrupted",
-                "database system was not properly shut down",
-                "データベースシステムは中断",
-                "データベースシステムは正しくシャットダウンされていません",
-            ],
-        ),
-    ];
-    if !matches!(record.severity, Severity::Log | Severity::Unknown) {
-        return None;
-    }
-    let message = record.message.as_str();
-    let begins = WORDS
-        .iter()
-        .find(|(_, words)| words.iter().any(|word| message.starts_with(word)))
-        .map(|(what, _)| *what);
-    let starts = || message.starts_with("PostgreSQL ") && message.ends_with("を起動しています");
-    begins
-        .or_else(|| starts().then_some(LogServer::Starting))
-        .or_else(|| crashed(message).then_some(LogServer::Crashed))
-}
-
-/// `server process (PID 123) was terminated by signal 9: Killed`
-fn crashed(message: &str) -> bool {
-    let Some((process, rest)) = message.split_once("(PID ") else {
-        return false;
-    };
-    let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    let ended = [") was terminated by signal ", ")はシグナル", ") はシグナル"]
-        .iter()
-        .any(|words| behind.starts_with(words));
-    // What a session wrote begins with a word and a colon.
-    ended && !process.contains([':', '\''])
 }
 
 #[cfg(test)]
@@ -547,6 +456,30 @@ mod tests {
         );
         let why = LogTermination::Administrator;
         assert_eq!(end, Some(LogWhat::Terminated { why }));
+    }
+
+    #[test]
+    fn a_refusal_by_a_limit_names_whose_it_is() {
+        let of = |code: Option<&str>, message: &str| {
+            let record = Record {
+                severity: Severity::Fatal,
+                sqlstate: code.map(str::to_owned),
+                message: message.into(),
+                ..Record::default()
+            };
+            event(&record).map(|event| (event.what, event.session.user, event.session.database))
+        };
+        let limit = |of| LogWhat::Server(of);
+        for code in [None, Some("53300")] {
+            let role = of(code, "too many connections for role \"lim\"");
+            let lim = Some("lim".to_owned());
+            assert_eq!(role, Some((limit(LogServer::RoleLimit), lim, None)));
+            let database = of(code, "too many connections for database \"x\"");
+            let x = Some("x".to_owned());
+            assert_eq!(database, Some((limit(LogServer::DatabaseLimit), None, x)));
+        }
+        let own = of(Some("P0001"), "too many connections for role \"lim\"");
+        assert_eq!(own, None);
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod scan;
 mod stderr;
 mod time;
 mod window;
+mod words;
 mod wrapped;
 
 pub use moments::moments;

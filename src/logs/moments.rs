@@ -23,7 +23,21 @@ pub fn moments(
         .collect();
     timed.sort_by_key(|(at, _)| *at);
     let mut all: Vec<LogMoment> = Vec::new();
+    // The last of the server's own lines was that it was interrupted.
+    let mut interrupted = false;
     for (at, event) in timed {
+        let of_server = matches!(
+            event.what,
+            LogWhat::Server(what) if !matches!(what, LogServer::RoleLimit | LogServer::DatabaseLimit)
+        );
+        let was = interrupted;
+        if of_server {
+            interrupted = event.what == LogWhat::Server(LogServer::Interrupted);
+        }
+        // The second line of one recovery.
+        if was && event.what == LogWhat::Server(LogServer::Recovering) {
+            continue;
+        }
         let Some(what) = words(event, relations) else {
             continue;
         };
@@ -133,13 +147,78 @@ fn words(event: &LogEvent, relations: &dyn Fn(&LogDeadlock) -> Vec<String>) -> O
             format!("session ended ({why}): {}", who(&event.session))
         }
         LogWhat::Server(what) => match what {
-            LogServer::Starting => "server starting",
+            LogServer::Starting => LogMoment::STARTING,
             LogServer::Ready => "server ready",
             LogServer::ShutdownRequested => "server asked to shut down",
             LogServer::ShutDown => "server shut down",
-            LogServer::Crashed => "a server process crashed",
-            LogServer::Interrupted => "server recovers: it was interrupted",
+            LogServer::Crashed => LogMoment::CRASHED,
+            LogServer::Interrupted | LogServer::Recovering => LogMoment::RECOVERS,
+            LogServer::RoleLimit => return Some(limited("role", event.session.user.as_ref())),
+            LogServer::DatabaseLimit => {
+                return Some(limited("database", event.session.database.as_ref()));
+            }
         }
         .into(),
     })
+}
+
+fn limited(of: &str, name: Option<&String>) -> String {
+    let name = name.map_or_else(|| format!("a {of}"), |name| format!("{of} {name}"));
+    format!("refused: the connection limit of {name} is used up")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Pid;
+
+    fn event(second: i64, what: LogServer, session: LogSession) -> LogEvent {
+        LogEvent {
+            at: chrono::DateTime::from_timestamp(second, 0).map(Timestamp::new),
+            pid: Some(Pid(7)),
+            session,
+            sqlstate: None,
+            what: LogWhat::Server(what),
+        }
+    }
+
+    fn told(events: &[LogEvent]) -> Vec<(u64, String)> {
+        let all = moments(events, &|_| Vec::new()).into_iter();
+        all.map(|moment| (moment.count, moment.what)).collect()
+    }
+
+    #[test]
+    fn one_recovery_has_two_lines() {
+        let of = |second, what| event(second, what, LogSession::default());
+        let once = [
+            of(1, LogServer::Crashed),
+            of(2, LogServer::Interrupted),
+            of(2, LogServer::Recovering),
+            of(3, LogServer::Ready),
+        ];
+        let words = [LogMoment::CRASHED, LogMoment::RECOVERS, "server ready"];
+        assert_eq!(told(&once), words.map(|what| (1, what.to_owned())));
+        let again = [of(9, LogServer::Interrupted), of(9, LogServer::Recovering)];
+        let twice = [once.as_slice(), &again].concat();
+        assert_eq!(told(&twice)[1], (2, LogMoment::RECOVERS.to_owned()));
+        // A log may begin in the middle of it.
+        assert_eq!(told(&once[2..3]), [(1, LogMoment::RECOVERS.to_owned())]);
+    }
+
+    #[test]
+    fn a_limit_is_not_a_want_of_slots() {
+        let session = LogSession {
+            user: Some("lim".into()),
+            database: Some("shop".into()),
+            application_name: None,
+        };
+        let all = [
+            event(1, LogServer::RoleLimit, session.clone()),
+            event(2, LogServer::DatabaseLimit, session),
+            event(3, LogServer::RoleLimit, LogSession::default()),
+        ];
+        let words = ["role lim", "database shop", "a role"];
+        let words = words.map(|of| format!("refused: the connection limit of {of} is used up"));
+        assert_eq!(told(&all), words.map(|what| (1, what)));
+    }
 }

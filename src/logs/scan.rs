@@ -13,7 +13,7 @@ use super::record::Record;
 use super::stderr::{Around, Lines, last_of, line_end, line_start};
 use super::time::{self, Zone};
 use super::window::Window;
-use super::{csvlog, jsonlog, wrapped};
+use super::{csvlog, jsonlog, words, wrapped};
 use crate::model::{
     LogBefore, LogEvent, LogFormat, LogRead, LogStart, LogWaitStage, LogWhat, Timestamp,
 };
@@ -24,6 +24,7 @@ const LOCKS: &str = "eLock|57014|55P03|57P0|canceling statement due|terminating 
 /// What else a timeline has, by SQLSTATE and by words.
 const ALL: &str = "eLock|53300|57014|55P03|57P0|25P03|25P04|too many c|connection slots are|canceling statement due\
     |terminating connection|database system |starting PostgreSQL|shutdown request|terminated by signal\
+    |FATAL:|PANIC:|致命的エラー|パニック:|接続スロットは|接続が多すぎ\
     |deadlock detected|デッドロックを検出し|クライアント数が|ステートメントをキャンセル|接続を終了|データベースシステム|を起動しています|シャットダウン|シグナル";
 /// How much of what came before is kept, for who a process is and what it did.
 const BEHIND: usize = 1 << 20;
@@ -195,6 +196,8 @@ fn read(
                 at = next.max(hit + 1);
                 if let Some(event) = events::event(&record) {
                     scan.tell(event, hit, options, sink);
+                } else if options.wanted == Wanted::All && words::is_untold(&record) {
+                    scan.tally.untold += u64::from(within(&record, options));
                 } else if options.wanted == Wanted::Locks
                     && record.detail.is_some()
                     && record.sqlstate.as_deref() == Some("40P01")
@@ -205,6 +208,19 @@ fn read(
         }
     }
     Ok(scan.end())
+}
+
+/// Of the time that is asked for.
+fn within(record: &Record, options: &ScanOptions) -> bool {
+    let before = options
+        .since
+        .zip(record.at)
+        .is_some_and(|(since, at)| at < since);
+    let behind = options
+        .until
+        .zip(record.at)
+        .is_some_and(|(until, at)| at > until);
+    !before && !behind
 }
 
 struct Scan {
@@ -239,6 +255,7 @@ impl Scan {
                 first: None,
                 last: None,
                 unread: 0,
+                untold: 0,
                 cut: 0,
                 timeless: 0,
                 zones: Vec::new(),

@@ -17,6 +17,17 @@ pub struct LogMoment {
     pub what: String,
 }
 
+impl LogMoment {
+    /// How the server's own end is told, and its beginning.
+    pub const CRASHED: &'static str = "a server process crashed";
+    pub const RECOVERS: &'static str = "server recovers: it was interrupted";
+    pub const STARTING: &'static str = "server starting";
+}
+
+/// What is said of a log that a capture was to read at its end, which never came.
+pub const LOG_UNREAD: &str =
+    "not read: the capture was cut off before its end, when it would have been";
+
 /// How a log begins.
 #[derive(Clone, Copy, Debug)]
 pub struct LogStart {
@@ -244,4 +255,9 @@ pub enum LogServer {
     /// A process died by a signal.
     Crashed,
     Interrupted,
+    /// What it was interrupted in is recovered: a second line on the same, as a rule.
+    Recovering,
+    /// A login was refused by the limit of its role (the session's user) or of its database.
+    RoleLimit,
+    DatabaseLimit,
 }

@@ -50,6 +50,9 @@ pub struct LogRead {
     pub last: Option<Timestamp>,
     /// Places that looked like an event's and couldn't be read.
     pub unread: u64,
+    /// Ends of sessions in a language of which not every message is known, where no SQLSTATE tells what they are.
+    #[serde(skip)]
+    pub untold: u64,
     /// Lines that were longer than what is kept of one.
     pub cut: u64,
     /// Events without a time.
@@ -70,9 +73,13 @@ pub struct LogRead {
 
 impl LogRead {
     /// Lines of which something is missing, by what it is.
-    pub fn amiss(&self) -> [(u64, &'static str); 3] {
+    pub fn amiss(&self) -> [(u64, &'static str); 4] {
         [
             (self.unread, "looked like an event and couldn't be read"),
+            (
+                self.untold,
+                "FATAL or PANIC in words that aren't known here (%e in log_line_prefix tells them)",
+            ),
             (self.cut, "longer than 1 MiB: cut"),
             (
                 self.timeless,

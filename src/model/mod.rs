@@ -27,8 +27,8 @@ pub use exit::ExitCode;
 pub use finding::{FindingId, Pattern, Severity};
 pub use lock::{BlockedBy, Lock, LockMode, LockTag};
 pub use log::{
-    LogBefore, LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment, LogObject,
-    LogPlace, LogServer, LogSession, LogStart, LogTermination, LogWaitStage, LogWhat,
+    LOG_UNREAD, LogBefore, LogCancellation, LogDeadlock, LogEdge, LogEvent, LogLockWait, LogMoment,
+    LogObject, LogPlace, LogServer, LogSession, LogStart, LogTermination, LogWaitStage, LogWhat,
 };
 pub use log_read::{LogFormat, LogPacking, LogRead};
 pub use origin::{Link, Origin, Parameter, Tls, Verified};

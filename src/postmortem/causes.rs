@@ -2,10 +2,10 @@
 
 use super::course::Course;
 use super::drift::{Drift, Match};
-use super::logged::Deadlocks;
+use super::logged::{Deadlocks, Logged};
 use super::server::{Change, ChangeOf, role};
 use crate::journal::{Event, Record};
-use crate::model::{FindingId, Severity, SlotLimit};
+use crate::model::{FindingId, Severity, SlotLimit, Timestamp};
 
 /// What such incidents come of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub(super) fn suggest(
     course: &Course,
     drift: &Drift,
     runs: &[Vec<Record>],
-    deadlocks: Option<&Deadlocks>,
+    logged: &Logged,
 ) -> Vec<Suggestion> {
     let mut all: Vec<Suggestion> = Cause::ALL
         .into_iter()
@@ -128,8 +128,10 @@ pub(super) fn suggest(
             one.server(course);
             one.design(course, drift);
             one.answers(runs);
-            if let (Cause::Deadlock, Some(deadlocks)) = (cause, deadlocks) {
-                one.logged(deadlocks);
+            match (cause, &logged.deadlocks) {
+                (Cause::Deadlock, Some(deadlocks)) => one.logged(deadlocks),
+                (Cause::Failover, _) => one.ended(logged, course),
+                _ => {}
             }
             (!one.evidence.is_empty()).then_some(one)
         })
@@ -181,6 +183,17 @@ impl Suggestion {
                 n => format!(" ({n} times)"),
             };
             self.evidence.push(format!("{what}{times}"));
+        }
+    }
+
+    /// The server's own end by its log: a crash is an incident whatever was amiss before it; an orderly start amid trouble is a
+    /// remedy.
+    fn ended(&mut self, logged: &Logged, course: &Course) {
+        let began = began(course);
+        for end in &logged.ends {
+            if end.is_crash || began.is_none_or(|began| end.first <= began) {
+                self.measured(end.words.clone(), captures_of_trouble(course).max(1));
+            }
         }
     }
 
@@ -294,12 +307,15 @@ impl Suggestion {
     }
 }
 
+/// Since when there was trouble.
+fn began(course: &Course) -> Option<Timestamp> {
+    let bounds = course.critical.or(course.trouble);
+    bounds.map(|bounds| bounds.first)
+}
+
 /// What was changed once the trouble was there is a remedy, or comes of it: no cause.
 fn changes_before_trouble(course: &Course) -> impl Iterator<Item = &Change> {
-    let began = course
-        .critical
-        .or(course.trouble)
-        .map(|bounds| bounds.first);
+    let began = began(course);
     let changes = course.server.changes.iter();
     changes.filter(move |change| began.is_none_or(|began| change.at <= began))
 }
@@ -311,6 +327,6 @@ fn captures_of_trouble(course: &Course) -> usize {
 }
 
 /// `03:12:06`
-fn clock(at: crate::model::Timestamp) -> String {
+fn clock(at: Timestamp) -> String {
     format!("{} UTC", at.utc().format("%H:%M:%S"))
 }

@@ -8,14 +8,14 @@ use super::causes::{Suggestion, suggest};
 use super::course::{Course, Followed};
 use super::done::Run;
 use super::drift::{self, Drift};
-use super::logged::Deadlocks;
+use super::logged::Logged;
 use super::people::Answers;
 use super::runs::{Operators, followed};
 use super::summary::{Told, summary};
 use super::timeline::{Entry, Sources, timeline};
 use crate::budget::{Budget, Report};
 use crate::journal::Record;
-use crate::model::{LogMoment, Pid, Thresholds, Timestamp};
+use crate::model::{LOG_UNREAD, LogMoment, Pid, Thresholds, Timestamp};
 
 /// A bundle or a saved snapshot that captures came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,11 @@ impl Gap {
     /// A capture that couldn't be taken.
     pub fn is_capture(&self) -> bool {
         self.what == "frame"
+    }
+
+    /// A log that a capture was to read and never did.
+    pub fn is_unread_log(&self) -> bool {
+        self.what == "log" && self.why.ends_with(LOG_UNREAD)
     }
 
     /// Why, in a line.
@@ -194,20 +199,21 @@ pub fn make(material: Material) -> Postmortem {
         .iter()
         .filter_map(|records| Run::of(records, &courses, &operators))
         .collect();
-    let deadlocks = Deadlocks::of(&log);
+    let logged = Logged::of(&log);
+    let unlogged = Logged::default();
     let design = design.as_ref().map(|(budget, report)| (budget, report));
     let drift = drift::drift(&course, design);
     // What was said, and what a log tells, speaks of no one server where there are several.
     let is_one = others.is_empty();
     let (causes, said) = match is_one {
         true => {
-            let causes = suggest(&course, &drift, &records, deadlocks.as_ref());
+            let causes = suggest(&course, &drift, &records, &logged);
             (causes, Vec::new())
         }
         false => {
             let nothing = Course::new(Thresholds::default(), Followed::default());
-            let said = suggest(&nothing, &Drift::default(), &records, deadlocks.as_ref());
-            (suggest(&course, &drift, &[], None), said)
+            let said = suggest(&nothing, &Drift::default(), &records, &logged);
+            (suggest(&course, &drift, &[], &unlogged), said)
         }
     };
     let others: Vec<Other> = others
@@ -215,7 +221,7 @@ pub fn make(material: Material) -> Postmortem {
         .map(|course| {
             let drift = drift::drift(&course, design);
             Other {
-                causes: suggest(&course, &drift, &[], None),
+                causes: suggest(&course, &drift, &[], &unlogged),
                 drift,
                 course,
             }
@@ -232,12 +238,12 @@ pub fn make(material: Material) -> Postmortem {
     });
     let (departures, walked) = departures(&records);
     Postmortem {
-        title: title(&servers, &runs, deadlocks.is_some()),
+        title: title(&servers, &runs, logged.deadlocks.is_some()),
         summary: summary(&Told {
             servers: &servers,
             said: &said,
             runs: &runs,
-            deadlocks: deadlocks.as_ref(),
+            deadlocks: logged.deadlocks.as_ref(),
             gaps: &gaps,
         }),
         actions: actions::of_records(&records),

@@ -34,6 +34,62 @@ pub fn once(logs: Vec<Vec<LogMoment>>) -> Vec<LogMoment> {
     all
 }
 
+/// What the logs speak for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Logged {
+    pub deadlocks: Option<Deadlocks>,
+    pub ends: Vec<ServerEnd>,
+}
+
+impl Logged {
+    pub fn of(log: &[LogMoment]) -> Self {
+        Self {
+            deadlocks: Deadlocks::of(log),
+            ends: ServerEnd::of(log),
+        }
+    }
+}
+
+/// That the server crashed, recovered or was started, as the logs tell it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServerEnd {
+    pub first: Timestamp,
+    /// Nobody ordered it.
+    pub is_crash: bool,
+    pub words: String,
+}
+
+impl ServerEnd {
+    fn of(log: &[LogMoment]) -> Vec<Self> {
+        const KINDS: [(&str, bool, &str); 3] = [
+            (LogMoment::CRASHED, true, "a server process crashed"),
+            (
+                LogMoment::RECOVERS,
+                true,
+                "the server was interrupted and recovered",
+            ),
+            (LogMoment::STARTING, false, "the server started anew"),
+        ];
+        let mut day = None;
+        let mut told = |(of, is_crash, words): (&str, bool, &str)| {
+            let moments = log.iter().filter(|moment| moment.what == of);
+            let first = moments.clone().map(|moment| moment.at).min()?;
+            let last = moments.clone().map(|moment| moment.until).max()?;
+            let times = match moments.map(|moment| moment.count.max(1)).sum() {
+                1_u64 => String::new(),
+                n => format!(" ({n} times)"),
+            };
+            let when = stretch(first, last, &mut day);
+            Some(Self {
+                first,
+                is_crash,
+                words: format!("the server's log tells that {words}, {when} UTC{times}"),
+            })
+        };
+        KINDS.into_iter().filter_map(&mut told).collect()
+    }
+}
+
 /// Deadlocks that the logs tell of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Deadlocks {

@@ -30,6 +30,8 @@ pub struct Loaded {
     pub of: usize,
     /// Why the bundle isn't whole.
     pub why_partial: Option<String>,
+    /// Frames that would have been meant and can't be read, each with where.
+    pub damaged: Vec<String>,
 }
 
 /// What triage shows of Redis, among the reports of a bundle.
@@ -45,8 +47,8 @@ pub fn load<W: Ord>(
     weigh: fn(&Snapshot) -> W,
 ) -> Result<Loaded, BundleError> {
     let bundle = Bundle::open(path)?;
-    let frame = choose(&bundle, when, weigh)?;
-    let mut snapshot = bundle.frame(&frame)?;
+    let chosen = choose(&bundle, when, weigh)?;
+    let (frame, mut snapshot, damaged) = readable(&bundle, when, chosen)?;
     if snapshot.redis.is_none()
         && let Some(look) = nearest(&bundle, LOOK, frame.at)
     {
@@ -62,7 +64,36 @@ pub fn load<W: Ord>(
         number: frame.number,
         of: bundle.frames().len(),
         why_partial: bundle.why_partial(),
+        damaged,
     })
+}
+
+/// The frame that is meant; instead of a first or last one that is damaged, the next to it that can be read. With it, those that
+/// can't, each with where.
+fn readable(
+    bundle: &Bundle,
+    when: When,
+    chosen: FrameRef,
+) -> Result<(FrameRef, Snapshot, Vec<String>), BundleError> {
+    let frames = bundle.frames();
+    let mut others: Box<dyn Iterator<Item = &FrameRef>> = match when {
+        When::First => Box::new(frames.iter().skip(1)),
+        When::Last => Box::new(frames.iter().rev().skip(1)),
+        _ => Box::new(std::iter::empty()),
+    };
+    let mut damaged = Vec::new();
+    let mut frame = chosen;
+    loop {
+        let error = match bundle.frame(&frame) {
+            Ok(snapshot) => return Ok((frame, snapshot, damaged)),
+            Err(error) => error,
+        };
+        let (Some(damage), Some(next)) = (error.damage(), others.next()) else {
+            return Err(error);
+        };
+        damaged.push(format!("frame {}: {damage}", frame.number));
+        frame = next.clone();
+    }
 }
 
 /// The frames before one, in their order.
@@ -76,7 +107,12 @@ pub fn before(
 ) -> Result<(), BundleError> {
     let bundle = Bundle::open(path)?;
     for frame in bundle.frames().iter().filter(|frame| frame.number < number) {
-        take(&bundle.frame(frame)?);
+        match bundle.frame(frame) {
+            Ok(frame) => take(&frame),
+            // It costs itself alone.
+            Err(error) if error.damage().is_some() => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }

@@ -16,11 +16,11 @@ use crate::corpus::{PLANTED, Place};
 
 const MOST: u64 = 64 << 20;
 
-fn nothing() -> KnownSecrets {
+pub fn nothing() -> KnownSecrets {
     KnownSecrets::new(Vec::<(String, String)>::new())
 }
 
-fn captures() -> Vec<Snapshot> {
+pub fn captures() -> Vec<Snapshot> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .expect("captures")
@@ -39,7 +39,7 @@ fn captures() -> Vec<Snapshot> {
     all
 }
 
-fn head(snapshot: &Snapshot) -> Head {
+pub fn head(snapshot: &Snapshot) -> Head {
     Head {
         format: bundle::BUNDLE_FORMAT.into(),
         stanch: "0.1.0".into(),
@@ -49,6 +49,7 @@ fn head(snapshot: &Snapshot) -> Head {
         for_ms: None,
         redaction: RedactionLevel::Redacted,
         tokens: false,
+        logs: Vec::new(),
     }
 }
 
@@ -57,15 +58,11 @@ fn load(path: &Path, when: When) -> Result<Loaded, BundleError> {
 }
 
 fn gap(at: Timestamp) -> Gap {
-    Gap {
-        at,
-        what: "frame".into(),
-        why: "no answer within 10 s".into(),
-    }
+    Gap::new(at, "frame".into(), "no answer within 10 s".into())
 }
 
 /// Every stored capture as a frame, one gap, and an end.
-fn written(place: &Path) -> Folder {
+pub fn written(place: &Path) -> Folder {
     let all = captures();
     let mut folder = Folder::create(place.to_path_buf(), &head(&all[0]), MOST).expect("a folder");
     for snapshot in &all {
@@ -75,7 +72,7 @@ fn written(place: &Path) -> Folder {
     folder
 }
 
-fn ended(folder: &mut Folder) {
+pub fn ended(folder: &mut Folder) {
     let end = End {
         at: captures()[0].taken_at,
         whole: true,
@@ -738,7 +735,7 @@ fn a_frame_that_was_added_is_refused() {
     bundle.each_frame(&mut each).expect("read");
     assert_eq!(faults, 1);
     let frames: Vec<_> = bundle.into_frames().expect("read").collect();
-    assert_eq!(frames.iter().filter(|frame| frame.is_err()).count(), 1);
+    assert_eq!(frames.iter().filter(|(_, read)| read.is_err()).count(), 1);
 }
 
 /// A time of the day that two days have is neither's.

@@ -84,6 +84,7 @@ fn folder(root: &Path) -> Folder {
         for_ms: None,
         redaction: RedactionLevel::Redacted,
         tokens: false,
+        logs: Vec::new(),
     };
     Folder::create(root.to_path_buf(), &head, 1 << 24).expect("a folder")
 }
@@ -316,6 +317,39 @@ fn deadlocks_of_the_log_are_told_once() {
     assert!(text.contains("# Postmortem: Deadlocks"), "{text}");
 }
 
+/// Nobody saw it between two captures: the log tells of it.
+#[test]
+fn a_crash_that_the_log_tells_of_is_a_cause() {
+    let moment = |second, what: &str| LogMoment {
+        sqlstate: None,
+        what: what.into(),
+        ..deadlocks(second, second, 1)
+    };
+    let made = |log| {
+        postmortem::make(Material {
+            log,
+            logs: vec![("postgresql.log".into(), 2)],
+            ..of(course(&[capture(0, 2)]))
+        })
+    };
+    let crash = made(vec![
+        moment(5, "a server process crashed"),
+        moment(6, "server recovers: it was interrupted"),
+    ]);
+    let cause = crash.causes.first().expect("a cause");
+    assert_eq!((cause.cause, cause.measured), (Cause::Failover, true));
+    assert_eq!(
+        cause.evidence,
+        [
+            "the server's log tells that a server process crashed, 2027-01-15 09:00:05 UTC",
+            "the server's log tells that the server was interrupted and recovered, 09:00:06 UTC"
+        ]
+    );
+    let text = markdown(&crash);
+    assert!(!text.contains("nothing is suggested"), "{text}");
+    assert!(made(vec![moment(5, "server ready")]).causes.is_empty());
+}
+
 /// The fullest capture isn't the one with the longest queue.
 #[test]
 fn each_finding_is_worst_by_its_own_measure() {
@@ -361,6 +395,8 @@ fn a_server_that_is_away_is_told_of() {
     for seconds in 0..9 {
         let gap = Gap {
             at: at(seconds),
+            until: None,
+            times: 1,
             what: "frame".into(),
             why: "no connection: refused\n  at: host db1".into(),
         };
@@ -390,6 +426,8 @@ fn a_gap_is_of_the_server_that_was_away() {
     for seconds in 0..9 {
         let gap = Gap {
             at: at(seconds),
+            until: None,
+            times: 1,
             what: "frame".into(),
             why: "no connection: refused".into(),
         };

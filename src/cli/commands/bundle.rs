@@ -53,12 +53,19 @@ pub fn run(ctx: &mut Context<'_>, command: &BundleCommand) -> Result<ExitCode, F
             ));
             ctx.console
                 .result(&format!("{}  {}\n", sealed.sha256, to.display()))?;
-            Ok(match sealed.manifest.why_partial {
-                Some(why) => {
-                    ctx.console.warn(&format!("a partial bundle: {why}"));
-                    ExitCode::Unknown
-                }
-                None => ExitCode::Ok,
+            for damage in &sealed.left_out {
+                ctx.console.warn(&format!(
+                    "{damage}: left out of it; the folder has it still"
+                ));
+            }
+            let partial = &sealed.manifest.why_partial;
+            if let Some(why) = partial {
+                ctx.console.warn(&format!("a partial bundle: {why}"));
+            }
+            Ok(if partial.is_some() || !sealed.left_out.is_empty() {
+                ExitCode::Unknown
+            } else {
+                ExitCode::Ok
             })
         }
     }
@@ -84,6 +91,8 @@ pub fn missing(gaps: &[Gap]) -> Vec<Missing> {
     gaps.iter()
         .map(|gap| Missing {
             at: gap.at,
+            until: gap.until,
+            times: gap.times,
             what: gap.what.clone(),
             why: gap.why.clone(),
         })
@@ -137,6 +146,8 @@ fn show(ctx: &mut Context<'_>, path: &Path) -> Result<ExitCode, Fault> {
         }
         Err(error) => gaps.push(Missing {
             at: frame.at,
+            until: None,
+            times: 1,
             what: format!("frame {}", frame.number),
             why: error.to_string(),
         }),
@@ -272,6 +283,11 @@ fn diff(
         to.unwrap_or_default(),
         glance::weight,
     )?;
+    for (path, loaded) in [(before, &earlier), (after.unwrap_or(before), &later)] {
+        for damage in &loaded.damaged {
+            ctx.console.warn(&format!("{}: {damage}", path.display()));
+        }
+    }
     let place = |loaded: &saved::Loaded| {
         let target = &loaded.snapshot.target;
         (target.host.clone(), target.port)

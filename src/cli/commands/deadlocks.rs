@@ -170,6 +170,7 @@ fn save(
         for_ms: None,
         redaction: settings.round.redaction,
         tokens: false,
+        logs: Vec::new(),
     };
     let looks: Vec<&Snapshot> = looks.iter().collect();
     Ok(bundle::seal_frames(file, &head, &looks, &known)?)

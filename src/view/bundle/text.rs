@@ -17,8 +17,18 @@ use crate::view::sanitize::{clean, width};
 #[derive(Clone, Debug, Serialize)]
 pub struct Missing {
     pub at: Timestamp,
+    /// The last time, where one entry is several times in a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "is_once")]
+    pub times: usize,
     pub what: String,
     pub why: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_once(times: &usize) -> bool {
+    *times == 1
 }
 
 /// What a capture came to.
@@ -165,9 +175,9 @@ fn missing(out: &mut String, gaps: &[Missing], style: Style) {
     for gap in gaps {
         match alike.last_mut() {
             Some((first, last, times)) if (&first.what, &first.why) == (&gap.what, &gap.why) => {
-                (*last, *times) = (gap.at, *times + 1);
+                (*last, *times) = (gap.until.unwrap_or(gap.at), *times + gap.times);
             }
-            _ => alike.push((gap, gap.at, 1)),
+            _ => alike.push((gap, gap.until.unwrap_or(gap.at), gap.times)),
         }
     }
     // Times of several days have their days.
@@ -453,7 +463,27 @@ pub fn compared(result: &Comparison, style: Style) -> String {
             .collect();
         let _ = write!(out, "\n{}", table(&columns, rows, style.width));
     }
-    if result.findings.is_empty() && result.changes.is_empty() && result.sessions.is_empty() {
+    if !result.deadlocks.is_empty() {
+        let columns = [
+            Column::text("deadlocks in").flex(10),
+            Column::number("before"),
+            Column::number("after"),
+            Column::number("new"),
+        ];
+        let rows = result.deadlocks.iter().map(|one| {
+            let (after, new) = (one.deadlocks.unwrap_or(0), one.grown.unwrap_or(0));
+            let numbers = [after - new, after, new].map(|n| n.to_string());
+            std::iter::once(clean(&one.database))
+                .chain(numbers)
+                .collect()
+        });
+        let _ = write!(out, "\n{}", table(&columns, rows.collect(), style.width));
+    }
+    let same = result.findings.is_empty()
+        && result.changes.is_empty()
+        && result.sessions.is_empty()
+        && result.deadlocks.is_empty();
+    if same {
         let _ = writeln!(out, "\nno other difference");
     }
     if !result.still_in_transaction.is_empty() {

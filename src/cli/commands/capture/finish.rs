@@ -63,8 +63,13 @@ pub fn finish(
                 result.sealed = true;
                 result.sha256 = Some(sealed.sha256);
                 result.bytes = sealed.bytes;
-                // All of it is in the file.
-                if let Err(error) = std::fs::remove_dir_all(&root) {
+                // All of it is in the file, as a rule.
+                for damage in &sealed.left_out {
+                    ctx.console.warn(&format!("{damage}: left out of the file"));
+                }
+                if sealed.left_out.is_empty()
+                    && let Err(error) = std::fs::remove_dir_all(&root)
+                {
                     ctx.console
                         .warn(&format!("{}: not removed: {error}", root.display()));
                 }

@@ -47,6 +47,11 @@ pub async fn run(ctx: &mut Context<'_>, args: &CaptureArgs) -> Result<ExitCode, 
         for_ms: args.time.map(|time| Millis::from(time).0),
         redaction: level,
         tokens: args.tokens,
+        logs: args
+            .log
+            .iter()
+            .map(|log| log.display().to_string())
+            .collect(),
     };
     let tokens = if args.tokens {
         let key = new_key(ctx, &head)?;

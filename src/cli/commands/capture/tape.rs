@@ -61,13 +61,8 @@ impl Tape {
         if let Some(tokens) = &self.tokens {
             why = tokens.hide_words(&why, &self.names);
         }
-        let gap = Gap {
-            at: local_now(),
-            what: what.into(),
-            why,
-        };
         // Told with the next one, or at the end.
-        let written = self.folder.gap(gap);
+        let written = self.folder.gap(Gap::new(local_now(), what.into(), why));
         self.note(written.err());
     }
 
@@ -95,15 +90,16 @@ impl Tape {
         }
     }
 
-    /// Told once: a disk that is full is full the next time too.
+    /// Told on the screen once: a disk that is full is full the next time too.
     fn not_written(&mut self, ctx: &mut Context<'_>, what: &str, error: io::Error) {
         let why = format!("not written: {}", error.kind());
-        let again = self.folder.gaps().last();
-        if again.is_none_or(|gap| gap.what != what || gap.why != why) {
+        let gap = Gap::new(local_now(), what.into(), why.clone());
+        let (first, told) = self.folder.lost(gap);
+        if first {
             ctx.console.error(&format!("{what}: {why}"), None);
-            self.gap(what, &why);
         }
         self.note(Some(error));
+        self.note(told.err());
     }
 
     pub fn note(&mut self, error: Option<io::Error>) {

@@ -19,15 +19,20 @@ fn frames(path: &Path) -> Result<impl Iterator<Item = Result<Snapshot, Fault>> +
     let bundle = Bundle::open(path)?;
     let looks = looks(&bundle)?;
     let frames = bundle.into_frames()?;
-    Ok(frames.map(move |frame| {
-        let mut frame = frame?;
+    Ok(frames.filter_map(move |(_, frame)| {
+        let mut frame = match frame {
+            Ok(frame) => frame,
+            // Told as a gap.
+            Err(error) if error.damage().is_some() => return None,
+            Err(error) => return Some(Err(error.into())),
+        };
         if frame.redis.is_none() {
             let far = |at: Timestamp| at.age_at(frame.taken_at).max(frame.taken_at.age_at(at));
             let nearest = looks.iter().min_by_key(|(at, _)| far(*at));
             let nearest = nearest.filter(|(at, _)| far(*at) <= BESIDE);
             frame.redis = nearest.map(|(_, look)| look.clone());
         }
-        Ok(frame)
+        Some(Ok(frame))
     }))
 }
 
@@ -71,11 +76,25 @@ pub fn beside(paths: &[PathBuf], ordered: &Ordered) -> Result<Beside, Fault> {
     for path in paths {
         let bundle = Bundle::open(path)?;
         let server = ordered.server_of(path);
-        beside.gaps.extend(bundle.gaps().iter().map(|gap| Gap {
-            at: gap.at,
+        for gap in bundle.gaps() {
+            // Of several in a row the first and the last time are known.
+            const MOST: usize = 100_000;
+            let last = gap.until.unwrap_or(gap.at);
+            let rest = std::iter::repeat_n(last, gap.times.clamp(1, MOST) - 1);
+            beside
+                .gaps
+                .extend(std::iter::once(gap.at).chain(rest).map(|at| Gap {
+                    at,
+                    server: server.clone(),
+                    what: gap.what.clone(),
+                    why: gap.why.clone(),
+                }));
+        }
+        beside.gaps.extend(ordered.damaged(path).map(|one| Gap {
+            at: one.at,
             server: server.clone(),
-            what: gap.what.clone(),
-            why: gap.why.clone(),
+            what: format!("frame {}", one.number),
+            why: one.why.clone(),
         }));
         for bytes in bundle.logs()? {
             let moments: Vec<LogMoment> =
@@ -142,6 +161,15 @@ pub struct Ordered {
     places: Vec<(PathBuf, BTreeSet<Place>)>,
     /// Files in which no capture is.
     empty: Vec<PathBuf>,
+    damaged: Vec<Damaged>,
+}
+
+/// A frame that can't be read as it was written.
+struct Damaged {
+    file: PathBuf,
+    at: Timestamp,
+    number: usize,
+    why: String,
 }
 
 /// Looks through each: which servers it is of, and whose sessions are our own.
@@ -151,14 +179,26 @@ pub struct Ordered {
 pub fn ordered(paths: &[PathBuf]) -> Result<Ordered, Fault> {
     let mut files = Vec::new();
     let mut servers: Vec<Captured> = Vec::new();
-    let (mut empty, mut places) = (Vec::new(), Vec::new());
+    let (mut empty, mut places, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
         let bundle = Bundle::open(path)?;
         let meant = bundle.head().target.clone();
         let mut of = BTreeSet::new();
         let mut began = None;
-        for frame in bundle.into_frames()? {
-            let frame = frame?;
+        for (at, frame) in bundle.into_frames()? {
+            let frame = match frame {
+                Ok(frame) => frame,
+                Err(error) => {
+                    let why = error.damage().ok_or(error)?;
+                    damaged.push(Damaged {
+                        file: path.clone(),
+                        at: at.at,
+                        number: at.number,
+                        why,
+                    });
+                    continue;
+                }
+            };
             began.get_or_insert(frame.taken_at);
             of.insert(place(&frame.target));
             let server = server(&mut servers, &frame.target);
@@ -189,6 +229,7 @@ pub fn ordered(paths: &[PathBuf]) -> Result<Ordered, Fault> {
         servers,
         places,
         empty,
+        damaged,
     })
 }
 
@@ -219,6 +260,22 @@ impl Ordered {
         &self.servers
     }
 
+    fn damaged<'o>(&'o self, file: &'o Path) -> impl Iterator<Item = &'o Damaged> {
+        self.damaged.iter().filter(move |one| one.file == file)
+    }
+
+    /// What is to be said of a file as a whole.
+    fn supply(&self, path: &Path) -> Result<Supply, Fault> {
+        let bundle = Bundle::open(path)?;
+        Ok(Supply {
+            name: name(path),
+            gaps: bundle.missing() + self.damaged(path).count(),
+            captures: 0,
+            is_whole: bundle.why_partial().is_none(),
+            is_redacted: bundle.head().redaction == RedactionLevel::Redacted,
+        })
+    }
+
     /// The one server that a file is of, where there are several.
     fn server_of(&self, path: &Path) -> Option<String> {
         let (_, places) = self.places.iter().find(|(known, _)| known == path)?;
@@ -242,7 +299,7 @@ impl Ordered {
             {
                 let mut rest = frames(path)?;
                 let next = rest.next().transpose()?;
-                supplies.push(supply(path)?);
+                supplies.push(self.supply(path)?);
                 if let Some(next) = next {
                     open.push(Open {
                         next,
@@ -255,7 +312,7 @@ impl Ordered {
             let key = |snapshot: &Snapshot| (snapshot.taken_at, place(&snapshot.target));
             let Some(n) = (0..open.len()).min_by_key(|n| key(&open[*n].next)) else {
                 for path in &self.empty {
-                    supplies.push(supply(path)?);
+                    supplies.push(self.supply(path)?);
                 }
                 return Ok(supplies);
             };
@@ -281,16 +338,4 @@ impl Ordered {
 pub fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
-}
-
-/// What is to be said of a file as a whole.
-fn supply(path: &Path) -> Result<Supply, Fault> {
-    let bundle = Bundle::open(path)?;
-    Ok(Supply {
-        name: name(path),
-        gaps: bundle.gaps().len(),
-        captures: 0,
-        is_whole: bundle.why_partial().is_none(),
-        is_redacted: bundle.head().redaction == RedactionLevel::Redacted,
-    })
 }

@@ -219,6 +219,9 @@ pub fn sources(of: &Postmortem) -> String {
             count(*moments, "moment")
         );
     }
+    for gap in of.gaps.iter().filter(|gap| gap.is_unread_log()) {
+        let _ = writeln!(out, "- server log: {}", code(&gap.why, false));
+    }
     let courses = || servers.iter().map(|server| server.course);
     let mut looks: BTreeMap<&str, usize> = BTreeMap::new();
     for (redis, captures) in courses().flat_map(|course| &course.redis) {
