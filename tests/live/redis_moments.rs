@@ -94,18 +94,23 @@ async fn many_groups_that_expire_together_are_a_cliff() {
     let said = "54,000 keys of 60 groups expire within 10 s";
     assert!(line.stdout.contains(said), "{line:?}");
     let triage = run(command(&["triage", "--json", "--redis", &server.url()]));
-    let findings = triage.json()["findings"].clone();
+    let report = triage.json();
+    let findings = report["findings"].clone();
     let found = findings.as_array().and_then(|all| {
         let of = |finding: &&Value| finding["id"] == "redis.expiry_cliff";
         all.iter().find(of).cloned()
     });
     let found = found.unwrap_or_else(|| panic!("{findings}"));
     assert_eq!(found["severity"], "critical", "{found}");
-    assert!(
-        found["title"]
-            .as_str()
-            .is_some_and(|title| title.contains(said))
-    );
+    // Triage looks for ten seconds at most: on a slow machine it doesn't get to all of them.
+    let whole = report["redis"]["coverage"]["complete"] == true;
+    let said = if whole {
+        said
+    } else {
+        " groups expire within 10 s"
+    };
+    let title = found["title"].as_str().expect("a title");
+    assert!(title.contains(said), "{title}");
 
     // Where one group is most of it, it is told once.
     say_to(&mut connection, "FLUSHALL");
