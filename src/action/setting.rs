@@ -9,6 +9,9 @@ use crate::source::redis::{Node, Refused, setting};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
     pub node: String,
+    /// What the server calls itself since its start; unknown in old journals, and where INFO isn't permitted.
+    #[serde(default)]
+    pub run_id: Option<String>,
     pub name: String,
     pub before: String,
     pub after: String,
@@ -20,6 +23,7 @@ impl SettingChange {
     pub fn back(&self) -> Self {
         Self {
             node: self.node.clone(),
+            run_id: self.run_id.clone(),
             name: self.name.clone(),
             before: self.after.clone(),
             after: self.before.clone(),

@@ -170,6 +170,9 @@ pub enum Effect {
     /// A setting of a Redis, for a while.
     RedisSetting {
         node: String,
+        /// Of the server that was changed, whatever its address is; journals of before have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run_id: Option<String>,
         name: String,
         before: String,
         after: String,

@@ -24,6 +24,6 @@ pub use operator::{Ask, Operator, Plan};
 pub use past::{Past, PastEffect, PastStep};
 pub use redis::read as redis_report;
 pub use select::{Chosen, Selection, choose};
-pub use settings::{change as change_settings, left_changed, unrestored};
+pub use settings::{change as change_settings, left_changed, same as same_setting, unrestored};
 pub use until::Until;
 pub use world::World;

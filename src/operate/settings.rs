@@ -12,7 +12,7 @@ use crate::source::redis::{Fleet, Node, event_classes};
 pub type Told = (SettingChange, Outcome);
 
 /// Two spellings of one value: of event classes the order doesn't matter.
-fn same(a: &str, b: &str) -> bool {
+pub fn same(a: &str, b: &str) -> bool {
     a == b || event_classes(a) == event_classes(b)
 }
 
@@ -29,19 +29,24 @@ pub async fn change(
     first: usize,
 ) -> Result<Vec<Told>, JournalError> {
     let mut told = Vec::new();
-    for (n, change) in changes.into_iter().enumerate() {
+    for (n, mut change) in changes.into_iter().enumerate() {
         let n = first + n;
-        let Some(node) = node_of(fleet, &change.node) else {
+        let Some(node) = node_of(fleet, &change).await else {
             told.push((
                 change,
                 Outcome::Failed("that node isn't there any more".into()),
             ));
             continue;
         };
+        // The way back is written as the way there was.
+        if asked != OptIn::Restore {
+            change.run_id = node.run_id().await;
+        }
         journal.write(Event::EffectIntent {
             n,
             effect: Effect::RedisSetting {
                 node: change.node.clone(),
+                run_id: change.run_id.clone(),
                 name: change.name.clone(),
                 before: change.before.clone(),
                 after: change.after.clone(),
@@ -63,8 +68,20 @@ pub async fn change(
     Ok(told)
 }
 
-fn node_of<'f>(fleet: &'f mut Fleet, name: &str) -> Option<&'f mut Node> {
-    fleet.nodes.iter_mut().find(|node| node.name == name)
+/// The server that it was, by whatever address it is reached now; else the one of that address.
+async fn node_of<'f>(fleet: &'f mut Fleet, change: &SettingChange) -> Option<&'f mut Node> {
+    let mut found = None;
+    if change.run_id.is_some() {
+        for (n, node) in fleet.nodes.iter_mut().enumerate() {
+            if node.run_id().await == change.run_id {
+                found = Some(n);
+                break;
+            }
+        }
+    }
+    let by_name = |fleet: &Fleet| fleet.nodes.iter().position(|node| node.name == change.node);
+    let n = found.or_else(|| by_name(fleet))?;
+    fleet.nodes.get_mut(n)
 }
 
 /// What a journal changed and didn't put back: the first change of each setting, whose way back hasn't been seen.
@@ -78,6 +95,7 @@ pub fn left_changed(journal: &Path) -> Result<Vec<SettingChange>, JournalError> 
                 effect:
                     Effect::RedisSetting {
                         node,
+                        run_id,
                         name,
                         before,
                         after,
@@ -85,6 +103,7 @@ pub fn left_changed(journal: &Path) -> Result<Vec<SettingChange>, JournalError> 
             } => {
                 let change = SettingChange {
                     node,
+                    run_id,
                     name,
                     before,
                     after,

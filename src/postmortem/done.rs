@@ -375,6 +375,7 @@ impl Act {
                 name,
                 before,
                 after,
+                ..
             } => {
                 format!("set {name} of {node} from {before:?} to {after:?}")
             }

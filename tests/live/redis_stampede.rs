@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::harness::{command, eventually, folder, journals, run, server, stanch_command};
-use crate::redis_keys::{cache, connect, say_to, stanch};
+use crate::redis_keys::{cache, connect, say_to, stanch, start};
 
 fn group<'r>(report: &'r Value, name: &str) -> &'r Value {
     let groups = report["stampede"].as_array().expect("groups");
@@ -275,6 +275,93 @@ async fn what_a_killed_run_left_is_put_back_and_only_what_is_still_ours() {
             "once is enough"
         );
     }
+}
+
+#[tokio::test]
+async fn a_killed_run_is_put_back_by_another_name_of_its_server() {
+    let (Some(server), state) = (start("redis-server", &[], true).await, folder()) else {
+        return;
+    };
+    let mut connection = connect(&server.url());
+    fill(&mut connection);
+    let port = server.port().expect("a port");
+    let restore = |url: &str| run(at_home(state.path(), url, &["restore"]));
+    let by_name = format!("redis://localhost:{port}");
+    let killed = async |connection: &mut redis::Connection| {
+        let mut child = listening(state.path(), &server.url());
+        eventually("the events are on", || flags(connection).contains('m')).await;
+        child.kill().expect("it is there");
+        child.wait().expect("it ends");
+    };
+    killed(&mut connection).await;
+    let other = cache(&[]).await.expect("another");
+    let elsewhere = restore(&other.url()).expect_code(0);
+    assert!(
+        elsewhere.stderr.contains("is for another Redis"),
+        "{elsewhere:?}"
+    );
+    assert!(
+        elsewhere.stdout.contains("nothing of ours"),
+        "{elsewhere:?}"
+    );
+    let back = restore(&by_name).expect_code(0);
+    assert!(back.stdout.contains("is \"\" again"), "{back:?}");
+    assert_eq!(flags(&mut connection), "");
+    assert!(
+        restore(&server.url())
+            .expect_code(0)
+            .stdout
+            .contains("nothing of ours")
+    );
+
+    // A journal of before has no run_id: its address has to be named.
+    killed(&mut connection).await;
+    for journal in journals(state.path()) {
+        let text = std::fs::read_to_string(&journal).expect("a journal");
+        let old = text.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).expect("JSON");
+            remove_ids(&mut record);
+            format!("{record}\n")
+        });
+        std::fs::write(&journal, old.collect::<String>()).expect("it is written");
+    }
+    let unknown = restore(&by_name).expect_code(3);
+    assert!(!unknown.stdout.contains("nothing of ours"), "{unknown:?}");
+    let address = format!("restore --redis {}", server.url());
+    assert!(unknown.stderr.contains(&address), "{unknown:?}");
+    assert!(flags(&mut connection).contains('m'));
+    restore(&server.url()).expect_code(0);
+    assert_eq!(flags(&mut connection), "");
+}
+
+fn remove_ids(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.remove("run_id");
+        map.values_mut().for_each(remove_ids);
+    }
+}
+
+#[tokio::test]
+async fn nothing_but_misses_is_switched_on() {
+    let (Some(server), state) = (cache(&[("notify-keyspace-events", "Kx")]).await, folder()) else {
+        return;
+    };
+    let mut connection = connect(&server.url());
+    fill(&mut connection);
+    let before = flags(&mut connection);
+    let child = listening(state.path(), &server.url());
+    eventually("the events are on", || flags(&mut connection).contains('m')).await;
+    let mut on: Vec<char> = flags(&mut connection).chars().collect();
+    on.sort_unstable();
+    assert_eq!(on, ['E', 'K', 'm', 'x']);
+    say_to(&mut connection, "PING");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    assert_eq!(flags(&mut connection), before);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let note = report["coverage"]["sections"]["rebuilds"]["why"].to_string();
+    assert!(note.contains("--rebuild TIME"), "{report}");
 }
 
 #[tokio::test]

@@ -235,6 +235,12 @@ impl Node {
         self.client.get_connection_info().redis_settings().db()
     }
 
+    /// What the server calls itself since its start, by whatever address it is reached; `None`: it may not be asked.
+    pub async fn run_id(&mut self) -> Option<String> {
+        let text = self.say("INFO server").await.ok()?;
+        Facts::read(&value::text(&text)?).word("run_id")
+    }
+
     /// Lookups that `keyspace_hits` and `keyspace_misses` count as well as those of the applications.
     pub(super) fn looked_up(&mut self, lookups: u64) {
         self.lookups += lookups;

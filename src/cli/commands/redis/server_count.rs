@@ -161,6 +161,7 @@ async fn by_list(
         };
         changes.push(SettingChange {
             node: node.name.clone(),
+            run_id: None,
             name: name.to_owned(),
             before,
             after: args.top.clamp(1, 1000).to_string(),
