@@ -313,55 +313,6 @@ async fn a_killed_run_is_put_back_by_another_name_of_its_server() {
             .stdout
             .contains("nothing of ours")
     );
-
-    // A journal of before has no run_id: its address has to be named.
-    killed(&mut connection).await;
-    for journal in journals(state.path()) {
-        let text = std::fs::read_to_string(&journal).expect("a journal");
-        let old = text.lines().map(|line| {
-            let mut record: Value = serde_json::from_str(line).expect("JSON");
-            remove_ids(&mut record);
-            format!("{record}\n")
-        });
-        std::fs::write(&journal, old.collect::<String>()).expect("it is written");
-    }
-    let unknown = restore(&by_name).expect_code(3);
-    assert!(!unknown.stdout.contains("nothing of ours"), "{unknown:?}");
-    let address = format!("restore --redis {}", server.url());
-    assert!(unknown.stderr.contains(&address), "{unknown:?}");
-    assert!(flags(&mut connection).contains('m'));
-    restore(&server.url()).expect_code(0);
-    assert_eq!(flags(&mut connection), "");
-}
-
-fn remove_ids(value: &mut Value) {
-    if let Value::Object(map) = value {
-        map.remove("run_id");
-        map.values_mut().for_each(remove_ids);
-    }
-}
-
-#[tokio::test]
-async fn nothing_but_misses_is_switched_on() {
-    let (Some(server), state) = (cache(&[("notify-keyspace-events", "Kx")]).await, folder()) else {
-        return;
-    };
-    let mut connection = connect(&server.url());
-    fill(&mut connection);
-    let before = flags(&mut connection);
-    let child = listening(state.path(), &server.url());
-    eventually("the events are on", || flags(&mut connection).contains('m')).await;
-    let mut on: Vec<char> = flags(&mut connection).chars().collect();
-    on.sort_unstable();
-    assert_eq!(on, ['E', 'K', 'm', 'x']);
-    say_to(&mut connection, "PING");
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
-    let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(5), "{output:?}");
-    assert_eq!(flags(&mut connection), before);
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let note = report["coverage"]["sections"]["rebuilds"]["why"].to_string();
-    assert!(note.contains("--rebuild TIME"), "{report}");
 }
 
 #[tokio::test]

@@ -176,7 +176,7 @@ pub struct StampedeArgs {
     /// Listen to misses of single keys for so long, where the server tells them (keyspace event m)
     #[arg(long, value_name = "TIME", value_parser = limit, default_value = "10s")]
     pub listen: Duration,
-    /// Have the server tell them while we listen (E and m added to notify-keyspace-events: classes that were on for keyspace (K) alone are told as keyevents too), and put the setting back afterwards
+    /// Have the server tell them, and writes (how long rebuilds take), to all who listen to keyevents, while we listen (notify-keyspace-events), and put the setting back afterwards
     #[arg(long)]
     pub enable_keymiss: bool,
     /// Judge it for monitoring: exit code 1 or 2 by the worst guard

@@ -83,13 +83,6 @@ async fn read(
     }
     drop(looker);
     let heard = misses(ctx, args, &mut fleet, &mut pass.grouping).await?;
-    if heard.by.is_some() && !heard.writes {
-        pass.coverage.note(
-            "rebuilds",
-            "skipped",
-            "the server's events don't tell writes ($ in notify-keyspace-events), so not how long a rebuild takes; --rebuild TIME says it",
-        );
-    }
     let mut misses = heard.groups;
     let statements = statements(ctx, args).await?;
     let mut groups: Vec<GroupSeen> = pass
@@ -146,8 +139,6 @@ async fn open(ctx: &mut Context<'_>, args: &StampedeArgs) -> Result<Fleet, Fault
 struct Heard {
     groups: HashMap<String, Misses>,
     by: Option<&'static str>,
-    /// Writes were told as well, so it is known what came before one.
-    writes: bool,
     /// The person ended the listening.
     stopped: bool,
 }
@@ -164,18 +155,14 @@ async fn misses(
     let mut writes = true;
     for node in &mut fleet.nodes {
         match event_flags(node).await {
-            Ok(flags) => {
-                writes &= tells_writes(&flags);
-                if !tells_misses(&flags) {
-                    off.push(SettingChange {
-                        node: node.name.clone(),
-                        run_id: None,
-                        name: EVENTS_SETTING.into(),
-                        after: with_misses(&flags),
-                        before: flags,
-                    });
-                }
-            }
+            Ok(flags) if tells_misses(&flags) => writes &= tells_writes(&flags),
+            Ok(flags) => off.push(SettingChange {
+                node: node.name.clone(),
+                run_id: None,
+                name: EVENTS_SETTING.into(),
+                after: with_misses(&flags),
+                before: flags,
+            }),
             Err(lost @ Refused::Lost(_)) => return Err(lost.at(&place).into()),
             // Whether they are on can't be told: whoever wants to know says so.
             Err(refused) if args.enable_keymiss => return Err(refused.at(&place).into()),
@@ -188,14 +175,13 @@ async fn misses(
         return Ok(Heard {
             groups: heard.map_err(|refused| refused.at(&place))?,
             by: Some("events that were on"),
-            writes,
             stopped: looker.is_stopped(),
         });
     }
     if !args.enable_keymiss {
         return Ok(Heard::default());
     }
-    let heard = with_events(ctx, args, fleet, grouping, off, writes).await?;
+    let heard = with_events(ctx, args, fleet, grouping, off).await?;
     Ok(heard.map_err(|refused| refused.at(&place))?)
 }
 
@@ -206,7 +192,6 @@ async fn with_events(
     fleet: &mut Fleet,
     grouping: &mut Grouping,
     changes: Vec<SettingChange>,
-    writes: bool,
 ) -> Result<Result<Heard, Refused>, Fault> {
     let acting = ActSettings::of(ctx.env)?;
     let mut journal = journal(&acting, fleet)?;
@@ -218,7 +203,7 @@ async fn with_events(
         .map_err(no_journal)?;
     let failed = made.iter().find(|(_, outcome)| *outcome != Outcome::Set);
     let heard = match failed {
-        None => listen_for_misses(fleet, grouping, args.listen, writes, &looker).await,
+        None => listen_for_misses(fleet, grouping, args.listen, true, &looker).await,
         Some((change, outcome)) => Err(Refused::Other(format!(
             "{} isn't set on {}: {}",
             change.name,
@@ -233,7 +218,6 @@ async fn with_events(
     Ok(heard.map(|groups| Heard {
         groups,
         by: Some("--enable-keymiss"),
-        writes,
         stopped,
     }))
 }
