@@ -81,6 +81,26 @@ pub fn ended(folder: &mut Folder) {
     folder.end(&end).expect("written");
 }
 
+/// One that was captured to its end, sealed: its folder, its file, and its manifest as it stands in it.
+pub fn sealed_one(place: &Path) -> (PathBuf, PathBuf, Vec<u8>) {
+    let (root, sealed) = (place.join("one"), place.join("one.tar.zst"));
+    ended(&mut written(&root));
+    let file = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
+    let manifest = serde_json::to_vec(&file.manifest).expect("JSON");
+    (root, sealed, manifest)
+}
+
+/// An archive of these files.
+fn packed(place: &Path, files: &[(String, Vec<u8>)]) -> PathBuf {
+    let plain = files.iter().map(|(path, bytes)| Entry {
+        path,
+        kind: tar::EntryType::Regular,
+        link: None,
+        bytes,
+    });
+    archive(place, &plain.collect::<Vec<_>>())
+}
+
 #[test]
 fn sealed_twice_it_is_the_same() {
     let place = tempfile::tempdir().expect("a folder");
@@ -692,11 +712,7 @@ fn a_file_that_was_written_otherwise_is_not_sealed() {
 #[test]
 fn a_frame_that_was_added_is_refused() {
     let place = tempfile::tempdir().expect("a folder");
-    let root = place.path().join("one");
-    ended(&mut written(&root));
-    let sealed = place.path().join("one.tar.zst");
-    let manifest = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
-    let manifest = serde_json::to_vec(&manifest.manifest).expect("JSON");
+    let (_, sealed, manifest) = sealed_one(place.path());
     let mut files = vec![("one/manifest.json".to_owned(), manifest)];
     let bundle = Bundle::open(&sealed).expect("a bundle");
     let last = bundle.frames().last().expect("a frame").clone();
@@ -710,16 +726,7 @@ fn a_frame_that_was_added_is_refused() {
             Ok(())
         })
         .expect("read");
-    let entries: Vec<Entry<'_>> = files
-        .iter()
-        .map(|(path, bytes)| Entry {
-            path,
-            kind: tar::EntryType::Regular,
-            link: None,
-            bytes,
-        })
-        .collect();
-    let changed = archive(place.path(), &entries);
+    let changed = packed(place.path(), &files);
     let refused = |error: BundleError| {
         let text = error.to_string();
         assert!(text.contains("wasn't there when it was sealed"), "{text}");
@@ -822,11 +829,7 @@ fn what_was_added_or_taken_out_is_refused() {
 #[test]
 fn what_it_says_of_itself_was_not_changed() {
     let place = tempfile::tempdir().expect("a folder");
-    let root = place.path().join("one");
-    ended(&mut written(&root));
-    let sealed = place.path().join("one.tar.zst");
-    let manifest = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
-    let manifest = serde_json::to_vec(&manifest.manifest).expect("JSON");
+    let (_, sealed, manifest) = sealed_one(place.path());
     let mut files = vec![("manifest.json".to_owned(), manifest)];
     let bundle = Bundle::open(&sealed).expect("a bundle");
     bundle
@@ -847,16 +850,7 @@ fn what_it_says_of_itself_was_not_changed() {
                 Some((format!("one/{name}"), bytes))
             })
             .collect();
-        let entries: Vec<Entry<'_>> = kept
-            .iter()
-            .map(|(path, bytes)| Entry {
-                path,
-                kind: tar::EntryType::Regular,
-                link: None,
-                bytes,
-            })
-            .collect();
-        archive(place.path(), &entries)
+        packed(place.path(), &kept)
     };
     let space = |bytes: &[u8]| Some([bytes, b" \n"].concat());
     Bundle::open(&changed("none", &space)).expect("as it was sealed");

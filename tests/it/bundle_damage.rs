@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use stanch::bundle::{self, Bundle, Gap};
 use stanch::model::Timestamp;
 
-use crate::bundle::{captures, ended, head, nothing, written};
+use crate::bundle::{captures, ended, head, nothing, sealed_one, written};
 
 fn stanch(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let Output {
@@ -100,11 +100,7 @@ fn a_damaged_frame_is_left_out_of_what_is_sealed() {
 #[test]
 fn a_frame_that_was_cut_after_sealing_is_refused() {
     let place = tempfile::tempdir().expect("a folder");
-    let root = place.path().join("one");
-    ended(&mut written(&root));
-    let sealed = place.path().join("one.tar.zst");
-    let manifest = bundle::seal(&root, &sealed, &nothing(), &[]).expect("sealed");
-    let manifest = serde_json::to_vec(&manifest.manifest).expect("JSON");
+    let (root, _, manifest) = sealed_one(place.path());
     fs::write(root.join("manifest.json"), manifest).expect("written");
     cut(&root, 1);
     let (code, _, errors) = stanch(place.path(), &["report", "one", "-o", "md"]);

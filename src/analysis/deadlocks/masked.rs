@@ -1,6 +1,6 @@
 //! Statements as they are shown: texts masked, numbers kept, since the order of locks is told by them.
 
-use crate::sql::{Token, doubtful, name_redacted, tokens};
+use crate::sql::{Token, doubtful, name_redacted, redacted, tokens};
 
 /// Every text as `…`, comments gone, and names by the rules of names. Where a text may end elsewhere, so does what is shown.
 pub fn masked(sql: &str) -> String {
@@ -15,6 +15,11 @@ pub fn masked(sql: &str) -> String {
 /// What can be read in one way only.
 pub fn sure(sql: &str) -> &str {
     doubtful(sql).map_or(sql, |end| &sql[..end])
+}
+
+/// A card's number, by its issuer and its check digit.
+pub fn is_private(number: &str) -> bool {
+    number.len() > 12 && redacted(number) != number
 }
 
 fn clear(sql: &str) -> String {
@@ -35,6 +40,7 @@ fn clear(sql: &str) -> String {
             Token::Text("") => {}
             Token::Text(_) => out.push('…'),
             Token::Quoted(name) => out.push_str(&name_redacted(name)),
+            Token::Number(number) if is_private(number) => out.push('…'),
             _ => out.push_str(text),
         }
         at = from + text.len();
@@ -127,6 +133,16 @@ mod tests {
         for (sql, shown) in cases {
             assert_eq!(masked(sql), shown, "{sql}");
         }
+    }
+
+    #[test]
+    fn a_card_is_no_key() {
+        let masked =
+            masked("update cards set n = 1 where pan = 4111111111111111 and id = 4111111111111112");
+        assert_eq!(
+            masked,
+            "update cards set n = 1 where pan = … and id = 4111111111111112"
+        );
     }
 
     proptest::proptest! {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::aim::{Aim, Value, Verb, aim};
+use super::masked::is_private;
 use super::names;
 use super::report::{Basis, Order, OrderConflict, Shape};
 use super::target::{Target, target};
@@ -100,9 +101,9 @@ fn want(
     unredacted: bool,
 ) -> Want {
     let mut spell = |value: &Value| match value {
-        Value::Number(number) => number.clone(),
+        Value::Number(number) if unredacted || !is_private(number) => number.clone(),
         Value::Text(text) if unredacted => format!("'{text}'"),
-        Value::Text(text) => {
+        Value::Text(text) | Value::Number(text) => {
             let next = letter(letters.len());
             letters.entry(text.clone()).or_insert(next).clone()
         }
